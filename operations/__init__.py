@@ -1,0 +1,1 @@
+"""What the service does: one package per part of the specification, one file per noun."""

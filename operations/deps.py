@@ -1,0 +1,44 @@
+"""What handlers reach the outside with: one frozen dataclass, made once by the composition root."""
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from clients.webhooks.addresses import Network
+from registry.clock import Clock
+from registry.context import Context
+from registry.ids import Ids
+from registry.ports import SharedSecrets, Site
+from storage.sealing import Keyring
+from storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """Which build of the service this is."""
+
+    version: str
+    sha: str
+
+
+class Wake(Protocol):
+    """Tells the delivery loop of this process that there is work."""
+
+    def __call__(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """The outside world of a call."""
+
+    store: Store
+    keyring: Keyring
+    clock: Clock
+    ids: Ids
+    site: Site
+    secrets: SharedSecrets
+    build: Build
+    webhook_exempt: tuple[Network, ...]
+    wake_worker: Wake
+
+
+Ctx: TypeAlias = Context[Deps]

@@ -1,0 +1,1 @@
+"""Logic that two or more parts use."""

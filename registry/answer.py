@@ -1,0 +1,40 @@
+"""The pipeline's caller: every door asks here, so that every failure of every call becomes a body in one place."""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from registry.call import Call, Reply
+from registry.errors import Internal, Refusal, Unauthorized
+from registry.pipeline import Pipeline, line
+
+Report = Callable[[Call, BaseException], None]
+
+
+async def answer(pipeline: Pipeline[Any], call: Call, report: Report) -> Reply:
+    """Run the call and render whatever came of it; `report` is told about faults of ours."""
+    try:
+        reply = await pipeline.run(call)
+    except Refusal as refusal:
+        reply = refused(pipeline, call, refusal)
+    except Exception as error:  # the one place where a fault of ours becomes a 500
+        report(call, error)
+        reply = refused(pipeline, call, Internal("Internal error; quote the request id when you report it"))
+    usage = call.usage
+    if usage is not None:
+        left = max(0, usage.limit - usage.used)
+        seconds = max(0, int(usage.reset - pipeline.clock.now()))
+        reply.headers["RateLimit-Policy"] = f'"tier";q={usage.limit};w=86400'
+        reply.headers["RateLimit"] = f'"tier";r={left};t={seconds}'
+    return reply
+
+
+def refused(pipeline: Pipeline[Any], call: Call, refusal: Refusal) -> Reply:
+    """The refusal's body and headers, and its audit row. A 401 has no principal to record: it is only logged."""
+    caller = call.identified
+    if caller is not None and caller.kind != "public" and not call.recorded and not isinstance(refusal, Unauthorized):
+        clock = pipeline.clock
+        pipeline.journal.record(line(call, caller, refusal.error_code, refusal.status, clock.now(), clock.monotonic()))
+    body = orjson.dumps(refusal.body(call.request_id))
+    return Reply(refusal.status, body, headers=dict(refusal.headers), refusal=refusal)

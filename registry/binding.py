@@ -1,0 +1,124 @@
+"""Which input comes from the path, the query, a header or the body; prepared once per operation."""
+
+import re
+import types
+from collections.abc import Mapping
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+from urllib.parse import parse_qsl
+
+import orjson
+from pydantic_core import ValidationError
+
+from registry import guard, teaching
+from registry.errors import BadRequest
+from registry.model import Input
+from registry.operation import Operation
+
+P = TypeVar("P", bound=Input)
+SEGMENT = re.compile(r"\{(\w+)\}")
+INTEGER = re.compile(r"-?[0-9]{1,17}", re.ASCII)
+NUMBER = re.compile(r"-?[0-9]{1,17}(\.[0-9]{1,17})?", re.ASCII)
+QUERY_FIELDS = 100
+
+
+def kind_of(annotation: Any) -> str:
+    """What a text from a path or query is turned into before validation: int, float, bool, list or str."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return kind_of(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        members = [a for a in get_args(annotation) if a is not type(None)]
+        return kind_of(members[0]) if len(members) == 1 else "str"
+    if origin in (list, tuple):
+        return "list"
+    return {int: "int", float: "float", bool: "bool"}.get(annotation, "str")
+
+
+class Binding(Generic[P]):
+    """How one operation reads its input, whatever the door."""
+
+    def __init__(self, operation: Operation[P, Any]) -> None:
+        model = operation.params
+        self._model: type[P] = model
+        self.path_names: tuple[str, ...] = tuple(SEGMENT.findall(operation.path))
+        self.kinds: dict[str, str] = {info.alias or name: kind_of(info.annotation) for name, info in model.model_fields.items()}
+        missing = [name for name in self.path_names if name not in self.kinds]
+        if missing:
+            raise TypeError(f"{operation.id}: the path names {missing}, which {model.__name__} does not have")
+        self.rest: tuple[str, ...] = tuple(name for name in self.kinds if name not in self.path_names)
+        self.in_query: bool = operation.method in ("GET", "DELETE")
+        self.has_body: bool = not self.in_query
+        self._validate: Any = None
+
+    def gather(self, path: Mapping[str, str], query: str, body: bytes) -> bytes:
+        """The JSON of the whole input of an HTTP request; path parameters win by construction, since they are not body fields."""
+        if self.has_body:
+            if query:
+                raise BadRequest("This operation takes no query parameters", code="unknown_field", hint="Send the fields in the JSON body")
+            if not self.path_names and body:
+                if not isinstance(guard.parse(body), dict):
+                    raise BadRequest("The body must be a JSON object", code="invalid_json")
+                return body
+            values = self._object(body)
+        else:
+            values = self._query(query)
+        for name in self.path_names:
+            if name in values:
+                raise BadRequest(f"{name}: unknown field; it is part of the path", code="unknown_field", param=name, hint="Remove it")
+            values[name] = self._convert(name, path[name])
+        return self.encode(values)
+
+    def arguments(self, values: Mapping[str, Any]) -> bytes:
+        """The JSON of the whole input of a tool or command line call."""
+        guard.check_value(dict(values))
+        return orjson.dumps(values)
+
+    def validate(self, raw: bytes) -> P:
+        """The typed input, or a BadRequest that teaches."""
+        if self._validate is None:
+            self._model.model_rebuild()
+            self._validate = self._model.__pydantic_validator__.validate_json
+        try:
+            return self._validate(raw)
+        except ValidationError as error:
+            raise teaching.refuse(self._model, error) from None
+
+    def encode(self, values: Mapping[str, Any]) -> bytes:
+        """JSON again, after the texts of path and query became values."""
+        guard.check_value(values)
+        return orjson.dumps(values)
+
+    def _object(self, body: bytes) -> dict[str, Any]:
+        if not body:
+            return {}
+        value = guard.parse(body)
+        if not isinstance(value, dict):
+            raise BadRequest("The body must be a JSON object", code="invalid_json")
+        return value  # pyright: ignore[reportUnknownVariableType]  # JSON: the validator gives it its types
+
+    def _query(self, query: str) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        if not query:
+            return values
+        try:
+            pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=QUERY_FIELDS)
+        except (ValueError, UnicodeDecodeError):
+            raise BadRequest("The query string cannot be read", hint="Percent-encode it as UTF-8; at most 100 fields") from None
+        for name, text in pairs:
+            if self.kinds.get(name) == "list":
+                values.setdefault(name, []).extend(text.split(","))
+            elif name in values:
+                raise BadRequest(f"{name[:80]}: given twice in the query", param=name[:80], hint="Send it once")
+            else:
+                values[name] = self._convert(name, text)
+        return values
+
+    def _convert(self, name: str, text: str) -> Any:
+        kind = self.kinds.get(name, "str")
+        if kind == "int" and INTEGER.fullmatch(text):
+            return int(text)
+        if kind == "float" and NUMBER.fullmatch(text):
+            return float(text)
+        if kind == "bool" and text in ("true", "false"):
+            return text == "true"
+        return text

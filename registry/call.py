@@ -1,0 +1,72 @@
+"""What a door hands to the pipeline, and what it gets back to render."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from registry.caller import Caller
+from registry.errors import Refusal
+from registry.operation import Operation
+
+Surface = Literal["http", "mcp", "cli"]
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+async def no_body(limit: int) -> bytes:
+    """A call without a body."""
+    del limit
+    return b""
+
+
+async def no_progress(done: float, total: float | None, message: str | None) -> None:
+    """Nobody asked to be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Where the organisation stands in its daily quota; `reset` is Unix seconds."""
+
+    limit: int
+    used: int
+    reset: int
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of one operation, before anything about it is known to be true.
+
+    `caller` is set only by a door that authenticated already (MCP after its own 401 check) or that has no
+    network in front of it (stdio, the command line); HTTP always hands over the credential instead.
+    """
+
+    operation: Operation[Any, Any]
+    surface: Surface
+    request_id: str
+    credential: str | None = None
+    caller: Caller | None = None
+    path: Mapping[str, str] = field(default_factory=dict[str, str])
+    query: str = ""
+    read_body: Callable[[int], Awaitable[bytes]] = no_body
+    arguments: Mapping[str, Any] | None = None
+    idempotency_key: str | None = None
+    confirm_token: str | None = None
+    client: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    progress: Progress = no_progress
+    # Filled in by the pipeline as it goes, so that a refusal can be recorded with what was known.
+    identified: Caller | None = None
+    started: float = 0.0
+    usage: Usage | None = None
+    recorded: bool = False
+
+
+@dataclass(slots=True)
+class Reply:
+    """The answer: bytes that every door passes on unchanged, or the refusal it has to render."""
+
+    status: int
+    body: bytes
+    media_type: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    refusal: Refusal | None = None
+    next_cursor: str | None = None

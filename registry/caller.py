@@ -1,0 +1,40 @@
+"""Who is calling, as our own store knows them at this moment."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from registry.limits import Role, Scope, Tier
+
+Kind = Literal["key", "session", "local", "internal", "storefront", "public"]
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """The active organisation's way to the upstream."""
+
+    mode: Literal["managed", "own"]
+    account_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One authenticated principal acting for at most one organisation."""
+
+    kind: Kind
+    principal: str
+    organisation: str = ""
+    organisation_name: str = ""
+    tier: Tier = Tier.FREE
+    role: Role = Role.MEMBER
+    scopes: int = 0
+    key_id: str = ""
+    connection: Connection | None = None
+
+    def has(self, scope: Scope) -> bool:
+        """Every bit of the scope."""
+        return not scope & ~self.scopes
+
+
+ANONYMOUS = Caller(kind="public", principal="public")
+BRIDGE = Caller(kind="internal", principal="internal", scopes=int(Scope.READ | Scope.ANY))
+STOREFRONT = Caller(kind="storefront", principal="storefront", scopes=int(Scope.READ | Scope.ANY))

@@ -1,0 +1,97 @@
+"""The whole service as data: toolsets gathered from modules, duplicates refused at start, selections for every door."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from registry.errors import BadRequest
+from registry.limits import Scope
+from registry.operation import Operation
+
+AnyOperation = Operation[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """One part of the service, and the modules its operations are written in, in the order they are shown."""
+
+    name: str
+    summary: str
+    modules: tuple[ModuleType, ...]
+
+    def operations(self) -> list[AnyOperation]:
+        """What the modules declare, in the order it is written."""
+        found: list[AnyOperation] = []
+        for module in self.modules:
+            values: list[Any] = list(vars(module).values())
+            found += [value for value in values if isinstance(value, Operation) and value.module == module.__name__]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What one MCP caller asked to see."""
+
+    names: tuple[str, ...] = ()
+    read_only: bool = False
+
+
+CORE: tuple[str, ...] = ()
+
+
+class Catalogue:
+    """Every operation by id, in order."""
+
+    def __init__(self, toolsets: Sequence[Toolset], *, core: Iterable[str] = CORE) -> None:
+        self.toolsets = tuple(toolsets)
+        self.operations: dict[str, AnyOperation] = {}
+        self.toolset_of: dict[str, str] = {}
+        self.core = tuple(core)
+        shapes: dict[tuple[str, str], str] = {}
+        for toolset in toolsets:
+            for operation in toolset.operations():
+                shape = (operation.method, re.sub(r"\{\w+\}", "{}", operation.path))
+                taken = operation.id if operation.id in self.operations else shapes.get(shape)
+                if taken is not None:
+                    raise TypeError(f"{operation.id}: {operation.method} {operation.path} is declared already, as {taken}")
+                shapes[shape] = operation.id
+                self.operations[operation.id] = operation
+                self.toolset_of[operation.id] = toolset.name
+        missing = [name for name in self.core if name not in self.operations]
+        if missing:
+            raise TypeError(f"the preset core names {missing}, which nobody declares")
+
+    @property
+    def presets(self) -> Mapping[str, frozenset[str]]:
+        """Selections that cut across toolsets."""
+        operators = frozenset(o.id for o in self.operations.values() if o.operator)
+        return {"core": frozenset(self.core), "operator": operators, "all": frozenset(self.operations)}
+
+    def names(self) -> list[str]:
+        """What a caller may ask for."""
+        return [toolset.name for toolset in self.toolsets if any(o.tool for o in toolset.operations())] + list(self.presets)
+
+    def chosen(self, selection: Selection, default: Sequence[str] = ("connectivity", "operator")) -> frozenset[str]:
+        """The ids of the tools a selection holds, whoever asks."""
+        known = self.names()
+        unknown = [name for name in selection.names if name not in known]
+        if unknown:
+            raise BadRequest(
+                f"toolsets: got {', '.join(n[:40] for n in unknown)}; known are {', '.join(known)}",
+                param="toolsets",
+                hint="Separate several by commas",
+            )
+        wanted = set(selection.names or default)
+        presets = self.presets
+        inside = frozenset[str]().union(*(presets[name] for name in wanted if name in presets))
+        return frozenset(
+            o.id
+            for o in self.operations.values()
+            if o.tool and (o.id in inside or self.toolset_of[o.id] in wanted) and (o.read_only or not selection.read_only)
+        )
+
+    def tools(self, ids: frozenset[str], scopes: int) -> list[AnyOperation]:
+        """The visible tools of a caller, in catalogue order: visibility is a courtesy, authorize is the gate."""
+        return [o for o in self.operations.values() if o.id in ids and not Scope(o.scope) & ~scopes]

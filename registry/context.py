@@ -1,0 +1,93 @@
+"""What one call carries into its handler, and the handler's one way to write."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from registry.call import Call
+from registry.caller import Caller
+from registry.ports import Entry, Journal, Stored
+
+D = TypeVar("D")
+R = TypeVar("R")
+W = ParamSpec("W")
+
+Encode = Callable[[Any], bytes]
+
+
+class Context(Generic[D]):
+    """The caller, the outside world, and `settle`, which commits a write together with claim, charge and audit row."""
+
+    __slots__ = (
+        "_encode",
+        "_journal",
+        "call",
+        "caller",
+        "closing",
+        "deps",
+        "entry",
+        "next_cursor",
+        "now",
+        "reached_upstream",
+        "released",
+        "reply",
+        "settled",
+    )
+
+    def __init__(self, *, deps: D, call: Call, caller: Caller, now: float, journal: Journal, encode: Encode) -> None:
+        self.deps = deps
+        self.call = call
+        self.caller = caller
+        self.now = now
+        self.entry: Entry | None = None
+        self.reply: Stored | None = None
+        self.settled = False
+        self.reached_upstream = False
+        self.released = False
+        self.next_cursor: str | None = None
+        self.closing: list[tuple[Callable[..., Any], Mapping[str, Any]]] = []
+        self._journal = journal
+        self._encode = encode
+
+    @property
+    def organisation(self) -> str:
+        """The organisation this call acts for; empty for calls without one."""
+        return self.caller.organisation
+
+    async def settle(
+        self, answer: R, write: Callable[Concatenate[Any, W], object] | None = None, /, *args: W.args, **kwargs: W.kwargs
+    ) -> R:
+        """Commit the write with the call's claim, charge and audit row, and return the answer that was stored for replays.
+
+        The write is a plain function of a connection and keyword arguments. A Refusal it raises undoes everything.
+        """
+        assert not args, "writes take keyword arguments only"
+        entry = self._begin_settle()
+        self.reply = Stored(self.call.operation.status, self._encode(answer))
+        await self._journal.settle(entry, self.reply if entry.idempotency_key else None, write, kwargs)
+        return answer
+
+    async def settle_result(self, write: Callable[Concatenate[Any, W], R], /, *args: W.args, **kwargs: W.kwargs) -> R:
+        """Like settle, for an answer that only the write itself can tell (a gapless number, the row that was there)."""
+        assert not args, "writes take keyword arguments only"
+        entry = self._begin_settle()
+
+        def encode(result: Any) -> Stored:
+            self.reply = Stored(self.call.operation.status, self._encode(result))
+            return self.reply
+
+        return await self._journal.settle_result(entry, encode, write, kwargs)
+
+    def at_close(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+        """For operations that call a provider: a write that commits together with the answer, after the provider has answered."""
+        assert not args, "writes take keyword arguments only"
+        self.closing.append((write, kwargs))
+
+    async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell whoever asked how far a long call has come."""
+        await self.call.progress(done, total, message)
+
+    def _begin_settle(self) -> Entry:
+        if self.entry is None or self.settled:
+            raise RuntimeError(f"{self.call.operation.id}: settle may be called once, by an operation that writes and calls no provider")
+        self.settled = True
+        return self.entry

@@ -1,0 +1,310 @@
+"""Every refusal the service can give: HTTP status, code, and the body the doors render and OpenAPI lists."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+
+class Error(TypedDict):
+    """A refusal: `error` is for people, `code` for programs."""
+
+    error: str
+    code: str
+    request_id: str
+    param: NotRequired[str]
+    hint: NotRequired[str]
+
+
+class OrgRef(TypedDict):
+    """An organisation the caller belongs to."""
+
+    id: str
+    name: str
+
+
+class OrgNotConnectedBody(Error):
+    """The active organisation has no connected account."""
+
+    error_code: Literal["org_not_connected"]
+    active_org: OrgRef
+    switch_to: OrgRef
+    connected_orgs: list[OrgRef]
+    connect_url: str
+
+
+class QuotaExceededBody(Error):
+    """A burst limit or the daily quota is used up; `reset_at` is RFC 3339 UTC."""
+
+    limit: int
+    used: int
+    reset_at: str
+    upgrade_url: str
+
+
+class UpgradeRequiredBody(Error):
+    """The caller's tier or role does not carry the scope this operation needs."""
+
+    required_tier: Literal["pro", "enterprise"]
+    upgrade_url: str
+
+
+class ConfirmTokenRequiredBody(TypedDict):
+    """The first half of a two-step operation: repeat the call with the token to execute it."""
+
+    message: str
+    confirm_token: str
+    expires_in_seconds: int
+    route: str
+
+
+class OcsErrorBody(Error):
+    """The upstream charging system refused or failed; `ocs_code` is its own status code when it gave one."""
+
+    ocs_code: NotRequired[int]
+
+
+class Refusal(Exception):
+    """A call that is answered with an error body. Subclasses fix the status, the default code and the body's shape."""
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "internal"
+    body_type: ClassVar[type] = Error
+
+    def __init__(self, message: str, *, code: str | None = None, param: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.error_code = code or type(self).code
+        self.param = param
+        self.hint = hint
+        self.headers: dict[str, str] = {}
+
+    def fields(self) -> Mapping[str, object]:
+        """What the named body adds to the common fields."""
+        return {}
+
+    def body(self, request_id: str) -> dict[str, object]:
+        """The whole body, common fields first."""
+        body: dict[str, object] = {"error": self.message, "code": self.error_code, "request_id": request_id}
+        if self.param is not None:
+            body["param"] = self.param
+        if self.hint is not None:
+            body["hint"] = self.hint
+        body.update(self.fields())
+        return body
+
+
+class BadRequest(Refusal):
+    """The input breaks a rule; nothing was changed and nothing was charged."""
+
+    status = 400
+    code = "invalid_request"
+
+
+class Unauthorized(Refusal):
+    """No credential, or one that is not accepted here."""
+
+    status = 401
+    code = "unauthorized"
+
+    def __init__(self, message: str, *, presented: bool, code: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, code=code, hint=hint)
+        # RFC 6750 section 3.1: no error attribute when no credential was presented.
+        challenge = 'Bearer realm="connectivity"'
+        self.headers["WWW-Authenticate"] = f'{challenge}, error="invalid_token"' if presented else challenge
+
+
+class UpgradeRequired(Refusal):
+    """The tier or role lacks the scope."""
+
+    status = 402
+    code = "upgrade_required"
+    body_type = UpgradeRequiredBody
+
+    def __init__(self, message: str, *, required_tier: Literal["pro", "enterprise"], upgrade_url: str) -> None:
+        super().__init__(message)
+        self.required_tier = required_tier
+        self.upgrade_url = upgrade_url
+
+    def fields(self) -> Mapping[str, object]:
+        return {"required_tier": self.required_tier, "upgrade_url": self.upgrade_url}
+
+
+class Forbidden(Refusal):
+    """A browser page of another origin called; never used for scopes, which answer 402."""
+
+    status = 403
+    code = "origin_not_allowed"
+
+
+class NotFound(Refusal):
+    """Unknown, or another organisation's: the two are answered alike."""
+
+    status = 404
+    code = "not_found"
+
+
+class MethodNotAllowed(Refusal):
+    """The path exists, the method does not."""
+
+    status = 405
+    code = "method_not_allowed"
+
+    def __init__(self, message: str, *, allow: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.headers["Allow"] = allow
+
+
+class RequestTimeout(Refusal):
+    """The client took too long to send its request."""
+
+    status = 408
+    code = "request_timeout"
+
+
+class Conflict(Refusal):
+    """The state of the resource, or another call, stands in the way."""
+
+    status = 409
+    code = "conflict"
+
+
+class OrgNotConnected(Refusal):
+    """The active organisation has no upstream account."""
+
+    status = 409
+    code = "org_not_connected"
+    body_type = OrgNotConnectedBody
+
+    def __init__(self, message: str, *, active: OrgRef, connected: list[OrgRef], connect_url: str) -> None:
+        super().__init__(message)
+        self.active = active
+        self.connected = connected
+        self.connect_url = connect_url
+
+    def fields(self) -> Mapping[str, object]:
+        return {
+            "error_code": "org_not_connected",
+            "active_org": self.active,
+            "switch_to": self.connected[0] if self.connected else self.active,
+            "connected_orgs": self.connected,
+            "connect_url": self.connect_url,
+        }
+
+
+class BodyTooLarge(Refusal):
+    """More bytes than the operation takes."""
+
+    status = 413
+    code = "body_too_large"
+
+
+class UriTooLong(Refusal):
+    """The request target is longer than 8 KiB."""
+
+    status = 414
+    code = "uri_too_long"
+
+
+class UnsupportedMediaType(Refusal):
+    """The body is not plain, uncompressed JSON."""
+
+    status = 415
+    code = "unsupported_media_type"
+
+
+class Misdirected(Refusal):
+    """The Host header names a host this server does not serve."""
+
+    status = 421
+    code = "misdirected_request"
+
+
+class HeadersTooLarge(Refusal):
+    """More header bytes than the server takes."""
+
+    status = 431
+    code = "headers_too_large"
+
+
+class QuotaExceeded(Refusal):
+    """The burst limit (`rate_limited`) or the daily quota (`quota_exceeded`) is used up."""
+
+    status = 429
+    code = "quota_exceeded"
+    body_type = QuotaExceededBody
+
+    def __init__(
+        self, message: str, *, limit: int, used: int, reset_at: str, retry_after: int, upgrade_url: str, code: str | None = None
+    ) -> None:
+        super().__init__(message, code=code)
+        self.limit, self.used, self.reset_at, self.upgrade_url = limit, used, reset_at, upgrade_url
+        self.headers["Retry-After"] = str(max(1, retry_after))
+
+    def fields(self) -> Mapping[str, object]:
+        return {"limit": self.limit, "used": self.used, "reset_at": self.reset_at, "upgrade_url": self.upgrade_url}
+
+
+class Internal(Refusal):
+    """A fault of ours; the request id is all the caller gets."""
+
+
+class NotSupported(Refusal):
+    """The operation exists and is not offered."""
+
+    status = 501
+    code = "not_implemented"
+
+
+class OcsError(Refusal):
+    """The upstream charging system failed. Its own text is never forwarded."""
+
+    status = 502
+    code = "ocs_error"
+    body_type = OcsErrorBody
+
+    def __init__(self, message: str, *, ocs_code: int | None = None, code: str | None = None, outcome_unknown: bool = False) -> None:
+        super().__init__(message, code=code)
+        self.ocs_code = ocs_code
+        self.outcome_unknown = outcome_unknown
+
+    def fields(self) -> Mapping[str, object]:
+        return {} if self.ocs_code is None else {"ocs_code": self.ocs_code}
+
+
+class Unverifiable(Refusal):
+    """An outside system could not be asked, so the answer would be a guess."""
+
+    status = 502
+    code = "payment_state_unverifiable"
+
+
+class StoreUnavailable(Refusal):
+    """The database is busy, full or gone; nothing was done."""
+
+    status = 503
+    code = "store_unavailable"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.headers["Retry-After"] = "1"
+
+
+class ConfirmTokenRequired(Refusal):
+    """Raised, though a 2xx: the operation waits for its confirm token."""
+
+    status = 202
+    code = "confirm_token_required"
+    body_type = ConfirmTokenRequiredBody
+
+    def __init__(self, message: str, *, confirm_token: str, expires_in_seconds: int, route: str) -> None:
+        super().__init__(message)
+        self.confirm_token, self.expires_in_seconds, self.route = confirm_token, expires_in_seconds, route
+
+    def body(self, request_id: str) -> dict[str, object]:
+        return {
+            "message": self.message,
+            "confirm_token": self.confirm_token,
+            "expires_in_seconds": self.expires_in_seconds,
+            "route": self.route,
+        }

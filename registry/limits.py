@@ -1,0 +1,77 @@
+"""Tiers, scopes and every limit that is a setting, in one table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntFlag, StrEnum
+from typing import Literal
+
+
+class Tier(StrEnum):
+    """What an organisation pays for."""
+
+    FREE = "free"
+    PRO = "pro"
+    ENTERPRISE = "enterprise"
+
+
+class Scope(IntFlag):
+    """What an operation asks of its caller. NONE asks for nothing; ANY is a write that every tier may make."""
+
+    NONE = 0
+    READ = 1
+    ANY = 2
+    WRITE = 4
+    ADMIN = 8
+
+
+class Role(StrEnum):
+    """What a member is in an organisation."""
+
+    ADMIN = "admin"
+    MEMBER = "member"
+
+
+def scopes_of(tier: Tier, role: Role) -> Scope:
+    """The scopes a member of a role has in an organisation of a tier."""
+    scopes = Scope.READ | Scope.ANY
+    if tier is not Tier.FREE:
+        scopes |= Scope.WRITE
+    if tier is Tier.ENTERPRISE and role is Role.ADMIN:
+        scopes |= Scope.ADMIN
+    return scopes
+
+
+def lowest_tier(scope: Scope) -> Literal["pro", "enterprise"]:
+    """The cheapest tier that carries a scope the free tier lacks."""
+    return "enterprise" if scope & Scope.ADMIN else "pro"
+
+
+@dataclass(frozen=True, slots=True)
+class TierLimits:
+    """What one tier may use."""
+
+    calls_per_day: int
+    burst_per_second: float
+    burst_size: int
+    ai_calls_per_day: int
+
+
+TIERS: Mapping[Tier, TierLimits] = {
+    Tier.FREE: TierLimits(1_000, 5, 10, 10),
+    Tier.PRO: TierLimits(50_000, 25, 50, 200),
+    Tier.ENTERPRISE: TierLimits(1_000_000, 100, 200, 2_000),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Everything a deployment may tune. The burst limiter can be switched off for load tests, the quota cannot."""
+
+    tiers: Mapping[Tier, TierLimits] = field(default_factory=lambda: TIERS)
+    upstream_writes_per_second: float = 10
+    public_per_minute: int = 60
+    burst_enabled: bool = True
+    confirm_seconds: int = 120
+    claim_days: int = 30
+    audit_days: int = 90
+    quota_block: int = 20

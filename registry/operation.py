@@ -1,0 +1,179 @@
+"""The declaration: one decorated handler is one operation, and nothing else names it."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Concatenate, Generic, TypeVar, get_type_hints
+
+from registry.errors import Refusal
+from registry.limits import Scope
+from registry.model import Input
+
+P = TypeVar("P", bound=Input)
+R = TypeVar("R")
+
+BODY_LIMIT = 256 * 1024
+
+
+class Auth(StrEnum):
+    """Which credential an operation takes (api.md 5.1)."""
+
+    BEARER = "bearer"
+    SESSION = "session"
+    INTERNAL = "internal"
+    STOREFRONT = "storefront"
+    STOREFRONT_OPEN = "storefront?"
+    PUBLIC = "public"
+    SIGNATURE = "signature"
+    BRIDGE = "bridge"
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """How an operation treats the Idempotency-Key header."""
+
+    required: bool = False
+    forever: bool = False
+    alias: str | None = None
+
+    @property
+    def header(self) -> str:
+        """The header the documentation names first."""
+        return self.alias or "Idempotency-Key"
+
+
+OPTIONAL = Once()
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One call as a user would make it, and what comes back."""
+
+    title: str
+    input: Mapping[str, Any]
+    answer: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation(Generic[P, R]):
+    """Everything the doors, the pipeline and the documentation know about one operation."""
+
+    id: str
+    method: str
+    path: str
+    handler: Callable[..., Awaitable[R]]
+    params: type[P]
+    result: Any
+    summary: str
+    description: str
+    module: str
+    title: str
+    scope: Scope
+    auth: Auth
+    once: Once | None
+    confirm: bool
+    upstream: bool
+    moves: bool
+    organisation: bool
+    charged: bool
+    status: int
+    tool: bool
+    operator: bool
+    access: Callable[..., Awaitable[Any]] | None
+    raises: tuple[type[Refusal], ...]
+    examples: tuple[Example, ...]
+    body_limit: int
+
+    @property
+    def read_only(self) -> bool:
+        """Changes nothing: a read scope, or a public GET."""
+        return self.scope is Scope.READ or (self.scope is Scope.NONE and self.method == "GET")
+
+    @property
+    def destructive(self) -> bool:
+        """May undo or overwrite what is there."""
+        return self.confirm or self.method == "DELETE"
+
+    @property
+    def public(self) -> bool:
+        """May be called without any credential."""
+        return self.auth is Auth.PUBLIC
+
+
+Handler = Callable[Concatenate[Any, P, ...], Awaitable[R]]
+
+
+def operation(
+    method: str,
+    path: str,
+    *,
+    scope: Scope = Scope.READ,
+    auth: Auth = Auth.BEARER,
+    once: Once | None = None,
+    confirm: bool = False,
+    upstream: bool = False,
+    moves: bool = False,
+    organisation: bool = True,
+    charged: bool = True,
+    status: int = 200,
+    tool: bool = True,
+    operator: bool = False,
+    title: str | None = None,
+    access: Callable[..., Awaitable[Any]] | None = None,
+    raises: Iterable[type[Refusal]] = (),
+    examples: Iterable[Example] = (),
+    body_limit: int = BODY_LIMIT,
+) -> Callable[[Handler[P, R]], Operation[P, R]]:
+    """Turn a handler into a declared operation. It registers nothing: a Toolset gathers what its modules hold."""
+
+    def declare(handler: Handler[P, R]) -> Operation[P, R]:
+        name, documentation, params, result = signature(handler)
+        writes = scope not in (Scope.READ, Scope.NONE)
+        return Operation(
+            id=name,
+            method=method,
+            path=path,
+            handler=handler,
+            params=params,
+            result=result,
+            summary=documentation.partition("\n")[0],
+            description=documentation,
+            module=handler.__module__,
+            title=title or name.replace("_", " ").capitalize(),
+            scope=scope,
+            auth=auth,
+            once=once or (OPTIONAL if writes and auth in (Auth.BEARER, Auth.SESSION) else None),
+            confirm=confirm,
+            upstream=upstream,
+            moves=moves,
+            organisation=organisation and auth in (Auth.BEARER, Auth.SESSION),
+            charged=charged and auth in (Auth.BEARER, Auth.SESSION),
+            status=status,
+            tool=tool and auth is Auth.BEARER,
+            operator=operator,
+            access=access,
+            raises=tuple(raises),
+            examples=tuple(examples),
+            body_limit=body_limit,
+        )
+
+    return declare
+
+
+def signature(handler: Callable[..., Any]) -> tuple[str, str, Any, Any]:
+    """Name, documentation, input model and answer type, read from the function itself."""
+    name = handler.__name__
+    documentation = inspect.getdoc(handler)
+    if not documentation:
+        raise TypeError(f"{name}: a handler's docstring is its public documentation; write one")
+    if len(documentation.partition("\n")[0]) > 80:
+        raise TypeError(f"{name}: the first line of the docstring is the tool summary and has at most 80 characters")
+    hints = get_type_hints(handler, include_extras=True)
+    parameters = list(inspect.signature(handler).parameters)
+    if len(parameters) < 2 or "return" not in hints:
+        raise TypeError(f"{name}: a handler takes (ctx, params) or (ctx, params, what access returned) and declares its answer")
+    params = hints[parameters[1]]
+    if not (isinstance(params, type) and issubclass(params, Input)):
+        raise TypeError(f"{name}: the second parameter's type must be an Input model")
+    return name, documentation, params, hints["return"]

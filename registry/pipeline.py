@@ -1,0 +1,264 @@
+"""The one path of every call:
+
+authenticate -> throttle -> authorize -> validate -> access -> replay? -> open (claim, confirm, charge) -> run -> close (settle, record)
+
+An operation that reads is charged from a leased block and recorded in a buffer. One that writes only our own store commits
+open, write and close as ONE transaction, through `ctx.settle`. One that calls a provider stands between two commits.
+"""
+
+import base64
+import hashlib
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import anyio
+import orjson
+from pydantic import BaseModel
+
+from registry import policy
+from registry.binding import Binding
+from registry.call import Call, Reply
+from registry.caller import Caller
+from registry.clock import Clock
+from registry.context import Context
+from registry.errors import ConfirmTokenRequired, OcsError, Refusal
+from registry.ids import Ids
+from registry.limits import Limits
+from registry.model import Document, Input
+from registry.operation import Operation
+from registry.ports import Directory, Entry, Journal, Line, Quota, Replayed, Sessions, SharedSecrets, Site, Stored
+from registry.throttle import Throttle
+
+D = TypeVar("D")
+
+
+def encode(value: Any) -> bytes:
+    """The answer's JSON; plain dictionaries are the fast way, models serialise themselves."""
+    if isinstance(value, Document):
+        return value.content
+    return orjson.dumps(value, default=dump)
+
+
+def dump(value: Any) -> Any:
+    """What orjson does not know: pydantic models."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True)
+    raise TypeError(f"an answer holds a {type(value).__name__}, which is not JSON")
+
+
+class Pipeline(Generic[D]):
+    """Runs calls. Raises Refusal for every call that is answered with an error body."""
+
+    def __init__(
+        self,
+        *,
+        deps: D,
+        clock: Clock,
+        ids: Ids,
+        directory: Directory,
+        journal: Journal,
+        quota: Quota,
+        sessions: Sessions | None,
+        secrets: SharedSecrets,
+        limits: Limits,
+        site: Site,
+    ) -> None:
+        self.deps, self.clock, self.ids = deps, clock, ids
+        self.directory, self.journal, self.quota, self.sessions = directory, journal, quota, sessions
+        self.secrets, self.limits, self.site = secrets, limits, site
+        self._throttle = Throttle()
+        self._bindings: dict[str, Binding[Any]] = {}
+
+    async def run(self, call: Call) -> Reply:
+        """One call from credential to answer."""
+        operation = call.operation
+        now, call.started = self.clock.now(), self.clock.monotonic()
+        caller = await policy.authenticate(call, self.directory, self.sessions, self.secrets, now)
+        call.identified = caller
+        policy.throttle(call, caller, self._throttle, self.limits, self.site, now, call.started)
+        await policy.authorize(call, caller, self.directory, self.site)
+        params = await self._validate(call)
+        context = Context(deps=self.deps, call=call, caller=caller, now=now, journal=self.journal, encode=encode)
+        granted = await self._access(operation, context, params)
+        if operation.read_only:
+            return await self._read(context, params, granted)
+        entry = context.entry = self._entry(call, caller, params, now)
+        if entry.idempotency_key is not None:
+            stored = await self.journal.stored(entry)
+            if stored is not None:
+                return self._replay(context, stored)
+        if operation.confirm:
+            await self._confirm(call, entry, params)
+        try:
+            run = self._provide if operation.upstream else self._write
+            return await run(context, entry, params, granted)
+        except Replayed as won:
+            return self._replay(context, won.stored)
+
+    def binding(self, operation: Operation[Any, Any]) -> Binding[Any]:
+        """The operation's binding plan and validator, made on its first call."""
+        found = self._bindings.get(operation.id)
+        if found is None:
+            found = self._bindings[operation.id] = Binding(operation)
+        return found
+
+    async def _validate(self, call: Call) -> Input:
+        """Pure and early: a malformed call burns no quota, mints no token, claims no key."""
+        binding = self.binding(call.operation)
+        policy.check_key(call)
+        if call.arguments is not None:
+            return binding.validate(binding.arguments(call.arguments))
+        body = await call.read_body(call.operation.body_limit) if binding.has_body else b""
+        return binding.validate(binding.gather(call.path, call.query, body) or b"{}")
+
+    async def _access(self, operation: Operation[Any, Any], context: Context[D], params: Input) -> tuple[Any, ...]:
+        """What depends on the input; a refusal that had to ask the upstream costs one call."""
+        if operation.access is None:
+            return ()
+        try:
+            return (await operation.access(context, params),)
+        except Refusal:
+            if context.reached_upstream:
+                await self._charge(context)
+            raise
+
+    async def _read(self, context: Context[D], params: Input, granted: tuple[Any, ...]) -> Reply:
+        operation = context.call.operation
+        if operation.charged:
+            await self._charge(context)
+        try:
+            result = await operation.handler(context, params, *granted)
+        except Refusal:
+            if operation.charged and not context.reached_upstream:
+                self.quota.give_back(context.organisation, policy.period_of(context.now))
+            raise
+        if context.caller.kind != "public":
+            self._record(context, "ok", operation.status)
+        return self._reply(context, Stored(operation.status, encode(result)), result)
+
+    async def _write(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Reply:
+        """The handler settles: claim, confirm, charge, its own rows, the answer and the audit row are one commit."""
+        operation = context.call.operation
+        result = await operation.handler(context, params, *granted)
+        if context.reply is None:
+            raise RuntimeError(f"{operation.id} finished without settling: nothing was committed, charged or recorded")
+        context.call.usage, context.call.recorded = entry.usage, True
+        return self._reply(context, context.reply, result)
+
+    async def _provide(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Reply:
+        """Commit the claim, call the provider, commit the answer. Once begun it runs to its end, whoever hangs up."""
+        with anyio.CancelScope(shield=True):
+            return await self._dispatch(context, entry, params, granted)
+        raise RuntimeError("a scope that nobody cancels has ended early")
+
+    async def _dispatch(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Reply:
+        call, journal = context.call, self.journal
+        await journal.open(entry)
+        call.usage = entry.usage
+        try:
+            result = await call.operation.handler(context, params, *granted)
+            stored = Stored(call.operation.status, encode(result))
+            await journal.close(entry, stored, outcome="ok", unknown=False, writes=context.closing)
+            call.recorded = True
+            return self._reply(context, stored, result)
+        except Refusal as refusal:
+            await self._close_refused(context, entry, refusal)
+            raise
+        finally:
+            if not call.recorded and not context.released:  # a fault of ours: what happened upstream is not known
+                fault = {"error": "Internal error", "code": "internal", "request_id": entry.request_id}
+                await journal.close(entry, Stored(500, encode(fault)), outcome="internal", unknown=True, writes=[])
+                call.recorded = True
+
+    async def _close_refused(self, context: Context[D], entry: Entry, refusal: Refusal) -> None:
+        """An error that followed execution is the key's answer; one before it frees the key and costs nothing."""
+        unknown = isinstance(refusal, OcsError) and refusal.outcome_unknown
+        if context.reached_upstream or unknown:
+            stored = Stored(refusal.status, encode(refusal.body(entry.request_id)))
+            await self.journal.close(entry, stored, outcome=refusal.error_code, unknown=unknown, writes=context.closing)
+            context.call.recorded = True
+        else:
+            await self.journal.release(entry)
+            context.released = True
+
+    async def _confirm(self, call: Call, entry: Entry, params: Input) -> None:
+        """Without a token: mint one and stop. With one: it is consumed in the transaction that opens the call."""
+        if call.confirm_token is not None:
+            entry.confirm = hashlib.sha256(call.confirm_token.encode()).digest()
+            return
+        token = base64.urlsafe_b64encode(self.ids.bytes(32)).decode().rstrip("=")
+        seconds = self.limits.confirm_seconds
+        await self.journal.challenge(entry, hashlib.sha256(token.encode()).digest(), entry.now + seconds)
+        operation = call.operation
+        shown = ", ".join(f"{name} {value}" for name, value in params.model_dump(by_alias=True, exclude_none=True).items())
+        summary = operation.summary.rstrip(".")
+        raise ConfirmTokenRequired(
+            f"This will {summary[:1].lower()}{summary[1:]}" + (f" ({shown[:200]})." if shown else "."),
+            confirm_token=token,
+            expires_in_seconds=seconds,
+            route=f"{operation.method} {operation.path}",
+        )
+
+    async def _charge(self, context: Context[D]) -> None:
+        """One call from the organisation's leased block."""
+        caller, now = context.caller, context.now
+        owner = caller.organisation or caller.principal
+        tier, period = self.limits.tiers[caller.tier], policy.period_of(now)
+        usage = await self.quota.take(owner, tier.calls_per_day, period, now)
+        if usage is None:
+            raise policy.over_quota(tier, tier.calls_per_day, period, self.site, now)
+        context.call.usage = usage
+
+    def _entry(self, call: Call, caller: Caller, params: Input, now: float) -> Entry:
+        operation = call.operation
+        tier, period, once = self.limits.tiers[caller.tier], policy.period_of(now), operation.once
+        over: Callable[[int], Any] = lambda used: policy.over_quota(tier, used, period, self.site, now)  # noqa: E731
+        return Entry(
+            surface=call.surface,
+            operation=operation.id,
+            request_id=call.request_id,
+            organisation=caller.organisation or (caller.principal if operation.charged else ""),
+            principal=caller.principal,
+            key_id=caller.key_id,
+            scope=int(operation.scope),
+            recheck=operation.moves and caller.kind in ("key", "session"),
+            now=now,
+            started=call.started,
+            idempotency_key=call.idempotency_key,
+            fingerprint=policy.fingerprint(params) if call.idempotency_key or operation.confirm else b"",
+            expires_at=None if once is None or once.forever else int(now) + self.limits.claim_days * policy.DAY,
+            confirm=None,
+            cost=1 if operation.charged else 0,
+            period=period,
+            limit=tier.calls_per_day,
+            over_quota=over,
+        )
+
+    def _replay(self, context: Context[D], stored: Stored) -> Reply:
+        self._record(context, "replayed", stored.status)
+        return Reply(stored.status, stored.body, headers={"Idempotent-Replayed": "true"})
+
+    def _record(self, context: Context[D], outcome: str, status: int) -> None:
+        self.journal.record(line(context.call, context.caller, outcome, status, context.now, self.clock.monotonic()))
+
+    def _reply(self, context: Context[D], stored: Stored, result: Any) -> Reply:
+        if isinstance(result, Document):
+            return Reply(stored.status, result.content, media_type=result.media_type, headers=dict(result.headers))
+        return Reply(stored.status, stored.body, next_cursor=context.next_cursor)
+
+
+def line(call: Call, caller: Caller, outcome: str, status: int, now: float, monotonic: float) -> Line:
+    """The audit row of a call."""
+    milliseconds = round((monotonic - call.started) * 1000, 3)
+    return Line(
+        now,
+        caller.organisation,
+        call.surface,
+        call.operation.id,
+        caller.principal,
+        caller.key_id,
+        outcome,
+        status,
+        milliseconds,
+        call.request_id,
+    )

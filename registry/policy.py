@@ -1,0 +1,218 @@
+"""The decisions of the pipeline, one function each."""
+
+import hashlib
+import hmac
+import re
+import zlib
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
+
+from registry.call import Call
+from registry.caller import ANONYMOUS, BRIDGE, STOREFRONT, Caller
+from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Unauthorized, UpgradeRequired
+from registry.limits import Limits, Scope, Tier, TierLimits, lowest_tier
+from registry.operation import Auth
+from registry.ports import Directory, Period, Sessions, SharedSecrets, Site
+from registry.throttle import Throttle
+
+KEY = re.compile(r"ak_[A-Za-z0-9]{46}", re.ASCII)
+IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
+BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+DAY = 86_400
+
+
+def checksum(body: str) -> str:
+    """Six base62 characters of the CRC32, so that a mistyped key is refused without a look-up."""
+    number = zlib.crc32(body.encode())
+    digits = ""
+    for _ in range(6):
+        number, digit = divmod(number, 62)
+        digits = BASE62[digit] + digits
+    return digits
+
+
+def is_api_key(credential: str) -> bool:
+    """Shape and checksum of an API key."""
+    return bool(KEY.fullmatch(credential)) and hmac.compare_digest(checksum(credential[3:43]), credential[43:])
+
+
+def matches(presented: str | None, secret: str) -> bool:
+    """Equal to a shared secret that is really set; unset, empty and blank secrets match nothing."""
+    if not presented or not secret.strip():
+        return False
+    return hmac.compare_digest(hashlib.sha256(presented.encode()).digest(), hashlib.sha256(secret.encode()).digest())
+
+
+async def authenticate(call: Call, directory: Directory, sessions: Sessions | None, secrets: SharedSecrets, now: float) -> Caller:
+    """Who calls. Nothing here says what they may do."""
+    auth = call.operation.auth
+    if auth in (Auth.PUBLIC, Auth.SIGNATURE, Auth.BRIDGE) or (auth is Auth.STOREFRONT_OPEN and not secrets.storefront.strip()):
+        return ANONYMOUS
+    if call.caller is not None:
+        return session_only(call, call.caller)
+    credential = call.credential
+    if credential is None:
+        raise Unauthorized("No credential: this operation needs one", presented=False, hint=expected(auth))
+    if auth is Auth.INTERNAL or auth in (Auth.STOREFRONT, Auth.STOREFRONT_OPEN):
+        secret, caller = (secrets.internal, BRIDGE) if auth is Auth.INTERNAL else (secrets.storefront, STOREFRONT)
+        if not matches(credential, secret):
+            raise Unauthorized("The credential is not accepted here", presented=True, hint=expected(auth))
+        return caller
+    return session_only(call, await bearer(credential, call, directory, sessions, now))
+
+
+async def bearer(credential: str, call: Call, directory: Directory, sessions: Sessions | None, now: float) -> Caller:
+    """An API key or a session token."""
+    if credential.startswith("ak_"):
+        found = await directory.by_key(credential, now) if is_api_key(credential) else None
+        if found is None:
+            raise Unauthorized("The API key is unknown, expired or revoked", presented=True, hint="Create a new one with POST /v1/api-keys")
+        return found
+    if sessions is None or credential.count(".") != 2:
+        raise Unauthorized("The credential is neither an API key nor a session token", presented=True, hint=expected(Auth.BEARER))
+    claims = await sessions.verify(credential, call.surface)
+    return await directory.by_subject(claims.subject, claims.organisation, now)
+
+
+def session_only(call: Call, caller: Caller) -> Caller:
+    """Operations that a person must do in a browser refuse API keys."""
+    if call.operation.auth is Auth.SESSION and caller.kind != "session":
+        raise Unauthorized("This operation takes a signed-in session, not an API key", presented=True, hint=expected(Auth.SESSION))
+    return caller
+
+
+def expected(auth: Auth) -> str:
+    """What to send instead."""
+    return {
+        Auth.BEARER: "Send Authorization: Bearer <API key or session token>",
+        Auth.SESSION: "Sign in and send the session token as Authorization: Bearer <token>",
+        Auth.INTERNAL: "Send the deployment's internal key as Authorization: Bearer <key>",
+    }.get(auth, "Send the storefront key as Authorization: Bearer <key>")
+
+
+def throttle(call: Call, caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
+    """The burst limits; they are not the quota and are lost with the process."""
+    operation = call.operation
+    if not limits.burst_enabled:
+        return
+    if caller.kind == "public":
+        if operation.public and operation.charged is False and operation.path == "/health":
+            return
+        wait = buckets.take(f"ip:{call.client}", limits.public_per_minute / 60, limits.public_per_minute, monotonic)
+        size, used = limits.public_per_minute, limits.public_per_minute
+    elif caller.kind in ("internal", "storefront"):
+        return
+    else:
+        tier = limits.tiers[caller.tier]
+        owner = caller.organisation or caller.principal
+        wait = buckets.take(f"org:{owner}", tier.burst_per_second, tier.burst_size, monotonic)
+        size, used = tier.burst_size, tier.burst_size
+        if wait is None and operation.upstream and not operation.read_only:
+            rate = limits.upstream_writes_per_second
+            wait = buckets.take(f"up:{owner}", rate, rate, monotonic)
+            size, used = int(rate), int(rate)
+    if wait is not None:
+        seconds = max(1, int(wait.seconds) + (wait.seconds % 1 > 0))
+        raise QuotaExceeded(
+            f"Too many calls at once: the burst limit is {size}; wait {seconds} s and repeat the call",
+            code="rate_limited",
+            limit=size,
+            used=used,
+            reset_at=stamp(now + seconds),
+            retry_after=seconds,
+            upgrade_url=site.upgrade_url,
+        )
+
+
+async def authorize(call: Call, caller: Caller, directory: Directory, site: Site) -> None:
+    """Organisation, scope, tier and connection: everything that does not depend on the input."""
+    operation = call.operation
+    if operation.organisation and not caller.organisation:
+        raise Conflict(
+            "You are signed in but belong to no organisation, and this operation acts for one",
+            code="organization_required",
+            hint="Create an organisation with POST /v1/signup, or ask its admin to invite you",
+        )
+    if operation.auth in (Auth.BEARER, Auth.SESSION):
+        require(operation.scope, caller, site)
+    if operation.upstream:
+        await require_connection(caller, directory, site)
+
+
+def require(scope: Scope, caller: Caller, site: Site) -> None:
+    """Refuse with 402 what the caller's tier or role does not carry."""
+    if caller.has(scope):
+        return
+    needed = lowest_tier(scope)
+    if scope & Scope.ADMIN and caller.tier is Tier.ENTERPRISE:
+        text = "This operation needs the role admin in your organisation, which you do not have; the tier is right"
+    else:
+        wanted = "admin" if scope & Scope.ADMIN else "write"
+        text = f"This operation needs {wanted} access; the tier {caller.tier} of your organisation does not carry it, {needed} does"
+    raise UpgradeRequired(text, required_tier=needed, upgrade_url=site.upgrade_url)
+
+
+async def require_connection(caller: Caller, directory: Directory, site: Site) -> None:
+    """Refuse with 409 when the active organisation has no upstream account (api.md 5.3)."""
+    if caller.connection is not None:
+        return
+    connected = await directory.connected(caller.principal)
+    raise OrgNotConnected(
+        f"The organisation {caller.organisation_name} has no connected account; connect it at connect_url or switch organisation",
+        active={"id": caller.organisation, "name": caller.organisation_name},
+        connected=[org for org in connected if org["id"] != caller.organisation],
+        connect_url=site.connect_url,
+    )
+
+
+def check_key(call: Call) -> None:
+    """The Idempotency-Key header: there when it must be, and of visible ASCII."""
+    once, key = call.operation.once, call.idempotency_key
+    if once is None:
+        call.idempotency_key = None
+    elif key is None:
+        if once.required:
+            raise BadRequest(
+                f"{once.header}: missing; it is required, so that a repeated call has one effect",
+                code="idempotency_key_required",
+                param="idempotency_key",
+                hint="Send 1-255 visible ASCII characters, for example a UUID, and the same ones when you repeat the call",
+            )
+    elif not IDEMPOTENCY_KEY.fullmatch(key):
+        raise BadRequest(
+            f"{once.header}: must be 1-255 visible ASCII characters; got {len(key)} characters",
+            param="idempotency_key",
+            hint="A UUID will do",
+        )
+
+
+def fingerprint(params: BaseModel) -> bytes:
+    """SHA-256 of the canonical JSON of the validated input: key order and absent-versus-default do not matter."""
+    canonical: Any = params.model_dump(mode="json")
+    return hashlib.sha256(orjson.dumps(canonical, option=orjson.OPT_SORT_KEYS)).digest()
+
+
+def period_of(now: float) -> Period:
+    """The UTC day."""
+    day = int(now) // DAY
+    return Period(name=datetime.fromtimestamp(day * DAY, UTC).strftime("%Y-%m-%d"), reset=(day + 1) * DAY)
+
+
+def over_quota(tier: TierLimits, used: int, period: Period, site: Site, now: float) -> QuotaExceeded:
+    """The daily quota is used up."""
+    return QuotaExceeded(
+        f"The daily quota of {tier.calls_per_day} calls is used up; it starts again at {stamp(period.reset)}",
+        limit=tier.calls_per_day,
+        used=used,
+        reset_at=stamp(period.reset),
+        retry_after=int(period.reset - now) + 1,
+        upgrade_url=site.upgrade_url,
+    )
+
+
+def stamp(seconds: float) -> str:
+    """RFC 3339 UTC, whole seconds."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,177 @@
+"""What the pipeline needs from the outside, as Protocols: only storage knows statements, only clients know wires."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from registry.call import Surface, Usage
+from registry.caller import Caller
+from registry.errors import OrgRef, QuotaExceeded
+
+T = TypeVar("T")
+
+
+class Stored(NamedTuple):
+    """An answer kept for replay."""
+
+    status: int
+    body: bytes
+
+
+class Replayed(Exception):
+    """Control flow: another call with the same key has answered already; this is its answer."""
+
+    def __init__(self, stored: Stored) -> None:
+        super().__init__("replayed")
+        self.stored = stored
+
+
+class Period(NamedTuple):
+    """One quota window: its name, and when the next one starts (Unix seconds)."""
+
+    name: str
+    reset: int
+
+
+@dataclass(slots=True)
+class Entry:
+    """What a call writes about itself, as plain values."""
+
+    surface: Surface
+    operation: str
+    request_id: str
+    organisation: str
+    principal: str
+    key_id: str
+    scope: int
+    recheck: bool
+    now: float
+    started: float
+    idempotency_key: str | None
+    fingerprint: bytes
+    expires_at: int | None
+    confirm: bytes | None
+    cost: int
+    period: Period
+    limit: int
+    over_quota: Callable[[int], QuotaExceeded]
+    usage: Usage | None = None
+    leased: bool = False
+
+
+class Line(NamedTuple):
+    """One row of the audit log. Never arguments, never secrets."""
+
+    at: float
+    organisation: str
+    surface: str
+    operation: str
+    principal: str
+    key_id: str
+    outcome: str
+    status: int
+    milliseconds: float
+    request_id: str
+
+
+class Directory(Protocol):
+    """Who a credential belongs to, read from our own store at every call."""
+
+    async def by_key(self, secret: str, now: float) -> Caller | None:
+        """The caller of a live API key."""
+        ...
+
+    async def by_subject(self, subject: str, organisation: str | None, now: float) -> Caller:
+        """The caller of a verified session; without a membership, a caller without an organisation."""
+        ...
+
+    async def connected(self, principal: str) -> list[OrgRef]:
+        """The principal's organisations that have an upstream account."""
+        ...
+
+
+class Claims(NamedTuple):
+    """What a verified session token says."""
+
+    subject: str
+    organisation: str | None
+
+
+class Sessions(Protocol):
+    """Verifies session tokens; raises Unauthorized."""
+
+    async def verify(self, token: str, surface: Surface) -> Claims:
+        """The claims, when the token is good at this door."""
+        ...
+
+
+class Quota(Protocol):
+    """Daily quota leased in blocks, for calls that write nothing."""
+
+    async def take(self, organisation: str, limit: int, period: Period, now: float) -> Usage | None:
+        """One call's worth, or None when the limit is reached."""
+        ...
+
+    def give_back(self, organisation: str, period: Period) -> None:
+        """A call that was charged and then refused before it reached the upstream."""
+        ...
+
+
+class Journal(Protocol):
+    """Claims, confirm tokens, charges and the audit row, committed together with what a call writes."""
+
+    async def stored(self, entry: Entry) -> Stored | None:
+        """The answer an earlier call with this key got; Conflict when its input was another or it is still running."""
+        ...
+
+    async def challenge(self, entry: Entry, digest: bytes, expires_at: float) -> None:
+        """Keep a confirm token's digest."""
+        ...
+
+    async def settle(self, entry: Entry, stored: Stored | None, write: Callable[..., T] | None, arguments: Mapping[str, Any]) -> T | None:
+        """Open, the write and close in ONE commit. Raises Replayed when another call won the key."""
+        ...
+
+    async def settle_result(
+        self, entry: Entry, encode: Callable[[Any], Stored], write: Callable[..., T], arguments: Mapping[str, Any]
+    ) -> T:
+        """The same for an answer that only the write can tell; `encode` turns it into what is stored."""
+        ...
+
+    async def open(self, entry: Entry) -> None:
+        """Claim, consume the confirm token and charge: one commit, before a provider is called."""
+        ...
+
+    async def close(
+        self, entry: Entry, stored: Stored, *, outcome: str, unknown: bool, writes: list[tuple[Callable[..., Any], Mapping[str, Any]]]
+    ) -> None:
+        """Keep the answer, run the writes and record: one commit, after the provider answered."""
+        ...
+
+    async def release(self, entry: Entry) -> None:
+        """Forget the claim and give the charge back: the provider was never called."""
+        ...
+
+    def record(self, line: Line) -> None:
+        """Buffer the audit row of a read or a refusal; written within a second."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Public addresses the answers point to."""
+
+    base_url: str
+    upgrade_url: str
+    connect_url: str
+    docs_url: str
+    mcp_url: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SharedSecrets:
+    """Credentials that are settings; empty means unset, and unset never matches."""
+
+    internal: str = ""
+    storefront: str = ""
+    bridge: str = ""

@@ -1,0 +1,79 @@
+"""A validation failure as one sentence: the field, the value seen, the rule, the fix."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails, ValidationError
+
+from registry.errors import BadRequest
+from registry.redaction import mask
+
+RULES: Mapping[str, str] = {
+    "greater_than": "must be > {gt}",
+    "greater_than_equal": "must be >= {ge}",
+    "less_than": "must be < {lt}",
+    "less_than_equal": "must be <= {le}",
+    "string_too_long": "must be at most {max_length} characters",
+    "string_too_short": "must be at least {min_length} characters",
+    "too_long": "must hold at most {max_length} entries",
+    "too_short": "must hold at least {min_length} entries",
+    "string_pattern_mismatch": "must match {pattern}",
+    "literal_error": "must be one of {expected}",
+    "enum": "must be one of {expected}",
+    "int_type": "must be an integer",
+    "int_from_float": "must be an integer",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "string_type": "must be a string",
+    "bool_type": "must be true or false",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "list_type": "must be an array",
+}
+
+
+def refuse(model: type[BaseModel], error: ValidationError) -> BadRequest:
+    """The first failure, told so that the caller can mend it; unknown fields go first, since they hide typing errors."""
+    details = error.errors(include_url=False)
+    first = next((d for d in details if d["type"] == "extra_forbidden"), details[0])
+    param = ".".join(str(part) for part in first["loc"] if part != "[key]") or None
+    if first["type"] == "extra_forbidden":
+        known = ", ".join(info.alias or name for name, info in model.model_fields.items()) or "none"
+        shown = mask((param or "")[:80])
+        return BadRequest(f"{shown}: unknown field", code="unknown_field", param=shown, hint=f"Remove it. Known fields: {known}")
+    more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
+    shown = mask(param[:80]) if param else None
+    return BadRequest(f"{shown or 'input'}: {sentence(first)}{more}", param=shown, hint=describe(model, first))
+
+
+def sentence(detail: ErrorDetails) -> str:
+    """What was seen and what the rule is."""
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "missing":
+        return "missing; it is required"
+    if kind in ("value_error", "assertion_error"):
+        return f"got {seen(detail['input'])}; {context.get('error', detail['msg'])}"
+    template = RULES.get(kind)
+    rule = template.format_map(context) if template else detail["msg"][:1].lower() + detail["msg"][1:]
+    return f"got {seen(detail['input'])}; {rule}"
+
+
+def seen(value: Any) -> str:
+    """The offending value: short, and without anything that may be a secret."""
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "an array"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = mask(str(value))
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return f'"{shown}"' if isinstance(value, str) else shown
+
+
+def describe(model: type[BaseModel], detail: ErrorDetails) -> str | None:
+    """The description of the top-level field at fault."""
+    for name, info in model.model_fields.items():
+        if detail["loc"] and detail["loc"][0] in (name, info.alias):
+            return info.description
+    return None

@@ -1,0 +1,1 @@
+"""Storage: tables, statements, and plain synchronous functions of a connection. Imports only `registry`."""

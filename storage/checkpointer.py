@@ -1,0 +1,53 @@
+"""Moves the write-ahead log into the database file on a thread of its own, so that nobody's commit waits for it."""
+
+import logging
+import sqlite3
+import threading
+from pathlib import Path
+
+from storage.pragmas import open_file
+
+LOG = logging.getLogger(__name__)
+
+
+class Checkpointer:
+    """Sleeps until something is written, waits a little, checkpoints."""
+
+    def __init__(self, path: Path, *, every: float = 0.5) -> None:
+        self._path = path
+        self._every = every
+        self._written = threading.Event()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def notice(self) -> None:
+        """Something was committed."""
+        if self._written.is_set():
+            return
+        self._written.set()
+        if self._thread is None and not self._stop.is_set():
+            self._thread = threading.Thread(target=self._run, name="checkpointer", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop; a checkpoint under way is finished."""
+        self._stop.set()
+        self._written.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        raw = open_file(self._path, busy_ms=0)
+        raw.execute("pragma synchronous=full").close()
+        while self._written.wait() and not self._stop.wait(self._every):
+            self._written.clear()
+            self._checkpoint(raw)
+        raw.close()
+
+    def _checkpoint(self, raw: sqlite3.Connection) -> None:
+        try:
+            raw.execute("pragma wal_checkpoint(passive)").fetchall()
+        except sqlite3.Error:
+            # The log only grows meanwhile: nothing is lost, so try again with the next round.
+            LOG.warning("checkpoint failed", exc_info=True)
+            self._written.set()

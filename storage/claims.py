@@ -1,0 +1,193 @@
+"""Idempotency claims: the row is the lock, and its INSERT decides every race (storage.md 4)."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from registry.errors import Conflict, OcsError
+from storage.connection import Connection
+from storage.schema import ClaimTable, ReplicaTable
+from storage.statement import Command, Query, table
+
+CLAIM, REPLICA = table(ClaimTable), table(ReplicaTable)
+
+
+class Claim(NamedTuple):
+    """A key's state and, once it is done, its sealed answer. `lease` is its owner's."""
+
+    fingerprint: bytes
+    state: str
+    owner: str
+    expires_at: int | None
+    status: int | None
+    body: str | None
+    lease: float | None
+
+
+class Owner(NamedTuple):
+    """Who holds a claim."""
+
+    owner: str
+
+
+def same(organisation: str, operation: str, key: str) -> sa.ColumnElement[bool]:
+    """The row of a key; the three names are the binds that hold it."""
+    return (
+        (CLAIM.c.organisation == sa.bindparam(organisation))
+        & (CLAIM.c.operation == sa.bindparam(operation))
+        & (CLAIM.c.key == sa.bindparam(key))
+    )
+
+
+VALUES = ("organisation", "operation", "key", "fingerprint", "state", "owner", "claimed", "expires_at", "status", "body")
+# A key whose retention has ended is free again.
+INSERT = Query(
+    Owner,
+    lambda dialect: (
+        dialect.insert(CLAIM)
+        .values({name: sa.bindparam(name) for name in VALUES})
+        .on_conflict_do_update(
+            index_elements=["organisation", "operation", "key"],
+            set_={name: sa.bindparam(name) for name in VALUES[3:]},
+            where=CLAIM.c.expires_at <= sa.bindparam("claimed"),
+        )
+        .returning(CLAIM.c.owner)
+    ),
+)
+READ = Query(
+    Claim,
+    sa.select(
+        CLAIM.c.fingerprint,
+        CLAIM.c.state,
+        CLAIM.c.owner,
+        CLAIM.c.expires_at,
+        CLAIM.c.status,
+        CLAIM.c.body,
+        REPLICA.c.expires_at.label("lease"),
+    )
+    .join_from(CLAIM, REPLICA, CLAIM.c.owner == REPLICA.c.id, isouter=True)
+    .where(same("organisation", "operation", "key")),
+)
+FINISH = Command(
+    sa.update(CLAIM)
+    .where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("mine"), CLAIM.c.state.in_(["dispatching", "unknown"]))
+    .values(state=sa.bindparam("state"), status=sa.bindparam("status"), body=sa.bindparam("body"))
+)
+FREEZE = Command(
+    sa.update(CLAIM)
+    .where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("seen"), CLAIM.c.state == "dispatching")
+    .values(state="unknown")
+)
+RELEASE = Command(sa.delete(CLAIM).where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("mine"), CLAIM.c.state == "dispatching"))
+FREEZE_ORPHANS = Command(
+    sa.update(CLAIM)
+    .where(
+        CLAIM.c.state == "dispatching",
+        CLAIM.c.owner.not_in(sa.select(REPLICA.c.id).where(REPLICA.c.expires_at >= sa.bindparam("now"))),
+    )
+    .values(state="unknown")
+)
+SWEEP = Command(sa.delete(CLAIM).where(CLAIM.c.expires_at <= sa.bindparam("now")))
+
+
+class Lost(Exception):
+    """Control flow: the key has an answer already."""
+
+    def __init__(self, claim: Claim) -> None:
+        super().__init__("claimed")
+        self.claim = claim
+
+
+def claim(
+    connection: Connection,
+    *,
+    organisation: str,
+    operation: str,
+    key: str,
+    fingerprint: bytes,
+    owner: str,
+    now: int,
+    expires_at: int | None,
+    state: str = "dispatching",
+    status: int | None = None,
+    body: str | None = None,
+) -> None:
+    """Take the key, or say what stands in the way: Lost with its answer, Conflict while it is busy or with other input."""
+    taken = connection.first(
+        INSERT,
+        organisation=organisation,
+        operation=operation,
+        key=key,
+        fingerprint=fingerprint,
+        state=state,
+        owner=owner,
+        claimed=now,
+        expires_at=expires_at,
+        status=status,
+        body=body,
+    )
+    if taken is None:
+        found = connection.first(READ, organisation=organisation, operation=operation, key=key)
+        if found is None:
+            raise busy()
+        judge(found, fingerprint, now)
+        raise Lost(found)
+
+
+def find_claim(connection: Connection, *, organisation: str, operation: str, key: str, now: int) -> Claim | None:
+    """The key's row, if its retention has not ended."""
+    found = connection.first(READ, organisation=organisation, operation=operation, key=key)
+    return None if found is None or (found.expires_at is not None and found.expires_at <= now) else found
+
+
+def judge(found: Claim, fingerprint: bytes, now: float) -> None:
+    """Refuse what is not a plain replay. An unknown outcome without an answer stays unknown, for ever, until somebody settles it."""
+    if found.fingerprint != fingerprint:
+        raise Conflict(
+            "This idempotency key was used with other input; its first answer stands and nothing was done now",
+            code="idempotency_key_reused",
+            param="idempotency_key",
+            hint="Use a new key for a new request; repeat the very same input to get the first answer again",
+        )
+    if found.state == "dispatching" and found.lease is not None and found.lease >= now:
+        raise busy()
+    if found.body is None:
+        raise OcsError(
+            "The outcome of the first call with this key is not known; keep the key, it is never executed again by itself",
+            code="OUTCOME_UNKNOWN",
+            outcome_unknown=True,
+        )
+
+
+def busy() -> Conflict:
+    """An earlier call with the key is still running."""
+    refusal = Conflict(
+        "An earlier call with this idempotency key is still running", code="idempotency_in_progress", hint="Repeat it in a second"
+    )
+    refusal.headers["Retry-After"] = "1"
+    return refusal
+
+
+def finish(connection: Connection, *, organisation: str, operation: str, key: str, owner: str, state: str, status: int, body: str) -> bool:
+    """Keep the answer; False when somebody else has decided meanwhile."""
+    return connection.run(FINISH, of=organisation, op=operation, named=key, mine=owner, state=state, status=status, body=body) == 1
+
+
+def freeze(connection: Connection, *, organisation: str, operation: str, key: str, seen: str) -> None:
+    """The owner's lease has run out while it was dispatching: the outcome is unknown from now on."""
+    connection.run(FREEZE, of=organisation, op=operation, named=key, seen=seen)
+
+
+def release(connection: Connection, *, organisation: str, operation: str, key: str, owner: str) -> None:
+    """Free a key whose call never reached the provider."""
+    connection.run(RELEASE, of=organisation, op=operation, named=key, mine=owner)
+
+
+def freeze_orphans(connection: Connection, *, now: float) -> int:
+    """Mark what dead processes left behind."""
+    return connection.run(FREEZE_ORPHANS, now=now)
+
+
+def sweep_claims(connection: Connection, *, now: float) -> int:
+    """Forget keys whose retention has ended."""
+    return connection.run(SWEEP, now=int(now))

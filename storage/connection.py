@@ -1,0 +1,69 @@
+"""One driver connection inside one transaction: the only thing a storage function sees."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+from storage.statement import Command, Dialect, Query, Value
+
+R = TypeVar("R", bound=NamedTuple)
+
+
+class Cursor(Protocol):
+    """What sqlite3 and psycopg cursors share."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def execute(self, sql: str, values: Mapping[str, Value], /) -> object: ...
+    def executemany(self, sql: str, rows: Iterable[Mapping[str, Value]], /) -> object: ...
+    def fetchone(self) -> tuple[Value, ...] | None: ...
+    def fetchall(self) -> list[tuple[Value, ...]]: ...
+    def close(self) -> None: ...
+
+
+class Driver(Protocol):
+    """What sqlite3 and psycopg connections share."""
+
+    def cursor(self) -> Cursor: ...
+
+
+class Connection:
+    """Runs statements. Transactions are the store's: nothing here begins, commits or rolls back."""
+
+    __slots__ = ("_dialect", "_driver")
+
+    def __init__(self, driver: Driver, dialect: Dialect) -> None:
+        self._driver = driver
+        self._dialect = dialect
+
+    def all(self, query: Query[R], **binds: Value) -> list[R]:
+        """Every row."""
+        text = query.text(self._dialect)
+        cursor = self._driver.cursor()
+        cursor.execute(text.sql, {**text.literals, **binds} if text.literals else binds)
+        return list(map(query.make, cursor.fetchall()))
+
+    def first(self, query: Query[R], **binds: Value) -> R | None:
+        """The first row, or nothing."""
+        text = query.text(self._dialect)
+        cursor = self._driver.cursor()
+        cursor.execute(text.sql, {**text.literals, **binds} if text.literals else binds)
+        row = cursor.fetchone()
+        # An unfinished statement would hold its snapshot open.
+        cursor.close()
+        return None if row is None else query.make(row)
+
+    def run(self, command: Command, **binds: Value) -> int:
+        """Run a write; returns the number of rows it changed."""
+        text = command.text(self._dialect)
+        cursor = self._driver.cursor()
+        cursor.execute(text.sql, {**text.literals, **binds} if text.literals else binds)
+        return cursor.rowcount
+
+    def run_many(self, command: Command, rows: Sequence[Mapping[str, Value]]) -> int:
+        """Run a write once per row; returns the number of rows changed."""
+        if not rows:
+            return 0
+        text = command.text(self._dialect)
+        cursor = self._driver.cursor()
+        cursor.executemany(text.sql, [{**text.literals, **row} for row in rows] if text.literals else rows)
+        return cursor.rowcount

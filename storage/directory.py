@@ -1,0 +1,230 @@
+"""Who a credential belongs to: keys, people, memberships and connections, read at every call."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple, cast
+
+import sqlalchemy as sa
+
+from registry.caller import Caller, Kind
+from registry.caller import Connection as Upstream
+from registry.errors import OrgRef
+from registry.ids import base32
+from registry.limits import Role, Tier, scopes_of
+from storage.changes import CALLERS, read_counter
+from storage.connection import Connection
+from storage.schema import ApiKeyTable, MembershipTable, OrganisationTable, PersonTable
+from storage.statement import Command, Query, table
+from storage.store import Store
+
+KEY, PERSON, ORGANISATION, MEMBERSHIP = table(ApiKeyTable), table(PersonTable), table(OrganisationTable), table(MembershipTable)
+CACHED_KEYS = 10_000
+
+
+class Member(NamedTuple):
+    """A person in an organisation, with what the organisation may do."""
+
+    person_id: str
+    organisation_id: str
+    name: str
+    tier: str
+    mode: str | None
+    account_id: int | None
+    role: str
+
+
+class Key(NamedTuple):
+    """A key as it is found by its digest."""
+
+    id: str
+    person_id: str
+    organisation_id: str | None
+    expires_at: int | None
+    last_used_day: str | None
+
+
+class Person(NamedTuple):
+    """A person's id."""
+
+    id: str
+
+
+class Org(NamedTuple):
+    """An organisation's id and name."""
+
+    id: str
+    name: str
+
+
+MEMBER_COLUMNS: Sequence[sa.ColumnElement[object]] = (
+    MEMBERSHIP.c.person_id,
+    MEMBERSHIP.c.organisation_id,
+    ORGANISATION.c.name,
+    ORGANISATION.c.tier,
+    ORGANISATION.c.mode,
+    ORGANISATION.c.account_id,
+    MEMBERSHIP.c.role,
+)
+MEMBERS = sa.select(*MEMBER_COLUMNS).join_from(MEMBERSHIP, ORGANISATION, MEMBERSHIP.c.organisation_id == ORGANISATION.c.id)
+MEMBER_OF = Query(
+    Member,
+    MEMBERS.where(MEMBERSHIP.c.person_id == sa.bindparam("person"), MEMBERSHIP.c.organisation_id == sa.bindparam("organisation")),
+)
+FIRST_MEMBERSHIP = Query(
+    Member, MEMBERS.where(MEMBERSHIP.c.person_id == sa.bindparam("person")).order_by(MEMBERSHIP.c.created, MEMBERSHIP.c.organisation_id)
+)
+KEY_BY_DIGEST = Query(
+    Key,
+    sa.select(KEY.c.id, KEY.c.person_id, KEY.c.organisation_id, KEY.c.expires_at, KEY.c.last_used_day).where(
+        KEY.c.digest == sa.bindparam("digest"), KEY.c.revoked_at.is_(None)
+    ),
+)
+PERSON_BY_SUBJECT = Query(Person, sa.select(PERSON.c.id).where(PERSON.c.subject == sa.bindparam("subject")))
+CONNECTED = Query(
+    Org,
+    sa.select(ORGANISATION.c.id, ORGANISATION.c.name)
+    .join_from(MEMBERSHIP, ORGANISATION, MEMBERSHIP.c.organisation_id == ORGANISATION.c.id)
+    .where(MEMBERSHIP.c.person_id == sa.bindparam("person"), ORGANISATION.c.mode.is_not(None))
+    .order_by(ORGANISATION.c.id),
+)
+TOUCH = Command(sa.update(KEY).where(KEY.c.id == sa.bindparam("key_id")).values(last_used_day=sa.bindparam("day")))
+# Rechecked in the transaction of a write that moves a SIM or money.
+MEMBER_BY_KEY = Query(
+    Member,
+    MEMBERS.join_from(
+        MEMBERSHIP, KEY, (KEY.c.person_id == MEMBERSHIP.c.person_id) & (KEY.c.organisation_id == MEMBERSHIP.c.organisation_id)
+    ).where(
+        KEY.c.id == sa.bindparam("key_id"),
+        KEY.c.revoked_at.is_(None),
+        KEY.c.expires_at.is_(None) | (KEY.c.expires_at > sa.bindparam("now")),
+    ),
+)
+
+
+def find_key(connection: Connection, *, digest: bytes) -> tuple[Key, Member | None] | None:
+    """A live key and, unless it is bound to a person alone, its maker's membership."""
+    key = connection.first(KEY_BY_DIGEST, digest=digest)
+    if key is None:
+        return None
+    return key, find_member(connection, person=key.person_id, organisation=key.organisation_id) if key.organisation_id else None
+
+
+def find_member(connection: Connection, *, person: str, organisation: str) -> Member | None:
+    """A membership."""
+    return connection.first(MEMBER_OF, person=person, organisation=organisation)
+
+
+def find_subject(connection: Connection, *, subject: str, organisation: str | None) -> tuple[str | None, Member | None]:
+    """The person an identity provider names, and the membership they act in."""
+    person = connection.first(PERSON_BY_SUBJECT, subject=subject)
+    if person is None:
+        return None, None
+    if organisation is None:
+        return person.id, connection.first(FIRST_MEMBERSHIP, person=person.id)
+    # A token that names an organisation its person has left acts for none: never silently for another.
+    return person.id, find_member(connection, person=person.id, organisation=organisation)
+
+
+def list_connected(connection: Connection, *, person: str) -> list[Org]:
+    """The person's organisations that have an upstream account."""
+    return connection.all(CONNECTED, person=person)
+
+
+def touch(connection: Connection, *, days: dict[str, str]) -> None:
+    """Note the day on which keys were last used."""
+    connection.run_many(TOUCH, [{"key_id": key, "day": day} for key, day in sorted(days.items())])
+
+
+def caller_of(kind: Kind, person: str, member: Member | None, key_id: str = "") -> Caller:
+    """A caller with the scopes of a membership; without one, only what needs no organisation."""
+    if member is None:
+        return Caller(kind=kind, principal=person, scopes=int(scopes_of(Tier.FREE, Role.MEMBER)), key_id=key_id)
+    tier, role = Tier(member.tier), Role(member.role)
+    upstream = None if member.mode is None else Upstream(cast(Literal["managed", "own"], member.mode), member.account_id)
+    return Caller(
+        kind=kind,
+        principal=person,
+        organisation=member.organisation_id,
+        organisation_name=member.name,
+        tier=tier,
+        role=role,
+        scopes=int(scopes_of(tier, role)),
+        key_id=key_id,
+        connection=upstream,
+    )
+
+
+class Cached(NamedTuple):
+    """A caller as it was when the change counter stood at `counter`."""
+
+    counter: int
+    expires_at: int | None
+    caller: Caller
+
+
+class StoreDirectory:
+    """The pipeline's Directory. A cached key is used only while the change counter read in the same call stands still."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._cache: dict[bytes, Cached] = {}
+        self._used: dict[str, str] = {}
+        self._noted: dict[str, str] = {}
+
+    async def by_key(self, secret: str, now: float) -> Caller | None:
+        """The caller of a live API key."""
+        digest = hashlib.sha256(secret.encode()).digest()
+        counter = await self._store.read(read_counter, name=CALLERS)
+        cached = self._cache.get(digest)
+        if cached is None or cached.counter != counter:
+            cached = await self._load(digest, counter)
+        if cached is None or (cached.expires_at is not None and cached.expires_at <= now):
+            return None
+        self._note_use(cached.caller.key_id, now)
+        return cached.caller
+
+    async def by_subject(self, subject: str, organisation: str | None, now: float) -> Caller:
+        """The caller of a verified session."""
+        person, member = await self._store.read(find_subject, subject=subject, organisation=organisation)
+        return caller_of("session", person or stranger(subject), member)
+
+    async def member(self, person: str, organisation: str) -> Caller | None:
+        """The local caller of stdio and the command line."""
+        member = await self._store.read(find_member, person=person, organisation=organisation)
+        return None if member is None else caller_of("local", person, member)
+
+    async def connected(self, principal: str) -> list[OrgRef]:
+        """The principal's organisations that have an upstream account."""
+        return [{"id": row.id, "name": row.name} for row in await self._store.read(list_connected, person=principal)]
+
+    async def flush(self) -> None:
+        """Write the days on which keys were last used."""
+        used, self._used = self._used, {}
+        if used:
+            await self._store.write(touch, days=used)
+
+    async def _load(self, digest: bytes, counter: int) -> Cached | None:
+        found = await self._store.read(find_key, digest=digest)
+        if found is None:
+            self._cache.pop(digest, None)
+            return None
+        key, member = found
+        if key.organisation_id is not None and member is None:
+            return None  # its maker has left the organisation
+        if len(self._cache) >= CACHED_KEYS:
+            self._cache.clear()
+        cached = self._cache[digest] = Cached(counter, key.expires_at, caller_of("key", key.person_id, member, key.id))
+        if key.last_used_day is not None:
+            self._noted.setdefault(key.id, key.last_used_day)
+        return cached
+
+    def _note_use(self, key_id: str, now: float) -> None:
+        day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
+        if self._noted.get(key_id) != day:
+            self._noted[key_id] = self._used[key_id] = day
+
+
+def stranger(subject: str) -> str:
+    """A stable principal for a person of an external identity provider whom we have no row for yet."""
+    return "usr_" + base32(int.from_bytes(hashlib.sha256(subject.encode()).digest()) >> 126)

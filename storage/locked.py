@@ -1,0 +1,112 @@
+"""A database under the migration lock, inside the one transaction that migrates it."""
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+from sqlalchemy.pool import NullPool
+
+from registry.errors import StoreUnavailable
+from storage.address import is_sqlite, sqlite_path
+from storage.copy import copy_database
+from storage.outage import unavailable
+from storage.pragmas import enable_wal, open_file
+from storage.revision import HEAD, revision_in
+
+ADVISORY_LOCK = 0x5253_4C52  # "RSLR", among the other users of a shared server
+APPLICATION_ID = 0x5253_4C52  # in the header of our SQLite files
+LOCK_MS = 60_000  # another starter may be migrating
+
+
+class LockedSqlite:
+    """An SQLite file inside BEGIN IMMEDIATE."""
+
+    def __init__(self, path: Path, raw: sqlite3.Connection, connection: sa.Connection) -> None:
+        self._path = path
+        self._raw = raw
+        self.connection = connection
+
+    def revision(self) -> str | None:
+        """The version, read under the lock."""
+        return revision_in(self._raw)
+
+    def prepare(self, revision: str | None) -> None:
+        """Refuse a foreign file; keep a copy of one that holds data."""
+        tables = self._raw.execute("select count(*) from sqlite_master where type='table'").fetchone()
+        if tables != (0,):
+            if revision is None and self._raw.execute("pragma application_id").fetchone() != (APPLICATION_ID,):
+                raise StoreUnavailable(f"{self._path} holds tables of another program; name another file")
+            copy_database(self._path, self._path.with_name(f"{self._path.name}.before-{HEAD}"))
+        self._raw.execute(f"pragma application_id={APPLICATION_ID}")
+
+    def check(self) -> None:
+        """Foreign keys were off while tables were copied; nothing may dangle now."""
+        dangling = self._raw.execute("pragma foreign_key_check").fetchall()
+        if dangling:
+            raise RuntimeError(
+                f"the migration leaves {len(dangling)} rows that refer to missing rows, the first in {dangling[0][0]}; it was undone"
+            )
+
+
+class LockedPostgres:
+    """A PostgreSQL database under an advisory lock that ends with the transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self.connection = connection
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(ADVISORY_LOCK)))
+
+    def revision(self) -> str | None:
+        """The version, read under the lock."""
+        if self.connection.scalar(sa.text("select to_regclass('alembic_version')::text")) is None:
+            return None
+        return self.connection.scalar(sa.text("select version_num from alembic_version"))
+
+    def prepare(self, revision: str | None) -> None:
+        """Nothing: copies of a server are the business of pg_dump."""
+
+    def check(self) -> None:
+        """Nothing: PostgreSQL keeps its foreign keys while it migrates."""
+
+
+@contextmanager
+def locked(url: str) -> Generator[LockedSqlite | LockedPostgres]:
+    """Lock, yield, commit; an error undoes everything."""
+    if is_sqlite(url):
+        with locked_sqlite(sqlite_path(url)) as database:
+            yield database
+        return
+    import psycopg  # only where PostgreSQL is used
+
+    engine = sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(url, connect_timeout=5), poolclass=NullPool)
+    try:
+        with engine.begin() as connection:
+            yield LockedPostgres(connection)
+    except exc.OperationalError as error:
+        raise StoreUnavailable("the database cannot be reached or refused the migration") from error
+
+
+@contextmanager
+def locked_sqlite(path: Path) -> Generator[LockedSqlite]:
+    """BEGIN IMMEDIATE, foreign keys off (that must be said before BEGIN)."""
+    raw = open_file(path, busy_ms=LOCK_MS)
+    try:
+        enable_wal(raw)
+        raw.execute("pragma foreign_keys=off")
+        engine = sa.create_engine("sqlite://", creator=lambda: raw, poolclass=sa.StaticPool)
+        event.listen(engine, "begin", begin_immediate)
+        with engine.begin() as connection:
+            yield LockedSqlite(path, raw, connection)
+    except exc.OperationalError as error:
+        if isinstance(error.orig, sqlite3.Error):
+            raise unavailable(error.orig) from error
+        raise
+    finally:
+        raw.close()
+
+
+def begin_immediate(connection: sa.Connection) -> None:
+    """SQLAlchemy's BEGIN hook: take the write lock, not only a snapshot."""
+    connection.exec_driver_sql("begin immediate")

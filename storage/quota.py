@@ -1,0 +1,149 @@
+"""The daily quota: the limit stands in the statement, so it is never oversold; calls that write nothing are leased in blocks."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from registry.call import Usage
+from registry.ports import Period
+from storage.connection import Connection
+from storage.schema import QuotaTable
+from storage.statement import Command, Query, table
+from storage.store import Store
+
+QUOTA = table(QuotaTable)
+
+
+class Used(NamedTuple):
+    """Calls charged or leased so far."""
+
+    used: int
+
+
+CHARGE = Query(
+    Used,
+    lambda dialect: (
+        dialect.insert(QUOTA)
+        .values(organisation=sa.bindparam("organisation"), period=sa.bindparam("period"), used=sa.bindparam("cost"))
+        .on_conflict_do_update(
+            index_elements=["organisation", "period"],
+            set_={"used": QUOTA.c.used + sa.bindparam("cost")},
+            where=QUOTA.c.used <= sa.bindparam("most"),
+        )
+        .returning(QUOTA.c.used)
+    ),
+)
+GIVE_BACK = Command(
+    sa.update(QUOTA)
+    .where(QUOTA.c.organisation == sa.bindparam("owner"), QUOTA.c.period == sa.bindparam("day"))
+    .values(used=QUOTA.c.used - sa.bindparam("cost"))
+)
+READ = Query(
+    Used, sa.select(QUOTA.c.used).where(QUOTA.c.organisation == sa.bindparam("organisation"), QUOTA.c.period == sa.bindparam("period"))
+)
+
+
+def charge(connection: Connection, *, organisation: str, period: str, cost: int, limit: int) -> int | None:
+    """Charge calls; the new total, or None when they would go over the limit."""
+    if cost > limit:
+        return None
+    row = connection.first(CHARGE, organisation=organisation, period=period, cost=cost, most=limit - cost)
+    return row.used if row else None
+
+
+def charge_most(connection: Connection, *, organisation: str, period: str, block: int, limit: int) -> tuple[int, int] | None:
+    """Charge as large a block as fits, halving it: (size, total), or None when nothing fits."""
+    while block >= 1:
+        used = charge(connection, organisation=organisation, period=period, cost=block, limit=limit)
+        if used is not None:
+            return block, used
+        block //= 2
+    return None
+
+
+def give_back(connection: Connection, *, organisation: str, period: str, cost: int) -> None:
+    """Take back a charge whose call never reached the upstream."""
+    connection.run(GIVE_BACK, owner=organisation, day=period, cost=cost)
+
+
+def read_used(connection: Connection, *, organisation: str, period: str) -> int:
+    """Calls charged or leased so far in a period."""
+    row = connection.first(READ, organisation=organisation, period=period)
+    return row.used if row else 0
+
+
+@dataclass(slots=True)
+class Block:
+    """Calls leased and not yet used; `used` is the organisation's total as last seen."""
+
+    period: str
+    left: int = 0
+    used: int = 0
+    exhausted: bool = False
+
+
+class QuotaBlocks:
+    """The pipeline's Quota: a replica leases a block at a time. A crash strands at most one block and never over-grants."""
+
+    def __init__(self, store: Store, block: int) -> None:
+        self._store = store
+        self._size = block
+        self._blocks: dict[str, Block] = {}
+        self._leasing: dict[str, asyncio.Lock] = {}
+
+    async def take(self, organisation: str, limit: int, period: Period, now: float) -> Usage | None:
+        """One call's worth."""
+        block = self._block(organisation, period)
+        if block.left == 0 and not block.exhausted:
+            async with self._leasing.setdefault(organisation, asyncio.Lock()):
+                block = self._block(organisation, period)
+                if block.left == 0 and not block.exhausted:
+                    await self._lease(block, organisation, limit, period)
+        if block.left == 0:
+            return None
+        block.left -= 1
+        return Usage(limit, block.used - block.left, period.reset)
+
+    def give_back(self, organisation: str, period: Period) -> None:
+        """A call that was charged and then refused before it reached the upstream."""
+        block = self._blocks.get(organisation)
+        if block is not None and block.period == period.name:
+            block.left += 1
+
+    def seen(self, organisation: str, period: Period, used: int) -> None:
+        """An exact charge of this process told the organisation's total."""
+        block = self._blocks.get(organisation)
+        if block is not None and block.period == period.name:
+            block.used = used
+
+    def unspent(self, organisation: str, period: Period) -> int:
+        """Leased here and not used: part of the stored total, not of what was called."""
+        block = self._blocks.get(organisation)
+        return block.left if block is not None and block.period == period.name else 0
+
+    async def drain(self) -> None:
+        """Give unused calls back; at shutdown."""
+        blocks, self._blocks = self._blocks, {}
+        for organisation, block in blocks.items():
+            if block.left:
+                await self._store.write(give_back, organisation=organisation, period=block.period, cost=block.left)
+
+    async def _lease(self, block: Block, organisation: str, limit: int, period: Period) -> None:
+        # Near the limit blocks are single, so that no replica sits on the last calls.
+        near = block.used > limit - 10 * self._size
+        granted = await self._store.write(
+            charge_most, organisation=organisation, period=period.name, block=1 if near else self._size, limit=limit
+        )
+        if granted is None:
+            block.exhausted, block.used = True, limit
+        else:
+            size, block.used = granted
+            block.left += size
+
+    def _block(self, organisation: str, period: Period) -> Block:
+        block = self._blocks.get(organisation)
+        if block is None or block.period != period.name:
+            block = self._blocks[organisation] = Block(period.name)
+        return block

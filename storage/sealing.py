@@ -1,0 +1,96 @@
+"""Secrets at rest: AES-256-GCM, bound to their organisation and field, so that a ciphertext moved to another row does not open."""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+
+NONCE_BYTES = 12
+KEY_BYTES = 32
+KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
+FORM = "kid:base64key, several separated by commas; the first one encrypts"
+
+
+class Keyring:
+    """Named keys: the first encrypts, all decrypt. A key is good for 2^32 seals; rotate long before."""
+
+    __slots__ = ("_current", "_keys", "_random_bytes")
+
+    def __init__(self, setting: str, random_bytes: Callable[[int], bytes]) -> None:
+        self._keys = parse(setting)
+        self._current = next(iter(self._keys))
+        self._random_bytes = random_bytes
+
+    def __repr__(self) -> str:
+        return f"Keyring({', '.join(self._keys)})"
+
+    def seal(self, text: str, *, org_id: str, field: str) -> str:
+        """`kid.nonce.ciphertext`; every seal of the same text looks different."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # slow to import, and not every start needs it
+
+        nonce = self._random_bytes(NONCE_BYTES)
+        sealed = AESGCM(self._keys[self._current]).encrypt(nonce, text.encode(), bound_to(org_id, field))
+        return f"{self._current}.{encode(nonce)}.{encode(sealed)}"
+
+    def open(self, sealed: str, *, org_id: str, field: str) -> str:
+        """The text, or `InvalidTag` when it was sealed for another organisation or field, or was changed."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # slow to import, and not every start needs it
+
+        parts = sealed.split(".")
+        if len(parts) != 3:
+            raise ValueError(f"a sealed value has three parts separated by dots (kid.nonce.ciphertext), this one has {len(parts)}")
+        key_id, nonce, ciphertext = parts
+        key = self._keys.get(key_id)
+        if key is None:
+            raise ValueError(f"sealed with key {key_id!r}, which is not in the keyring ({', '.join(self._keys)}): put that key back")
+        return AESGCM(key).decrypt(decode(nonce), decode(ciphertext), bound_to(org_id, field)).decode()
+
+    def is_current(self, sealed: str) -> bool:
+        """Whether the first key sealed this; otherwise it is to be opened and sealed again before its key is dropped."""
+        return sealed.partition(".")[0] == self._current
+
+
+def new_key_setting(random_bytes: Callable[[int], bytes]) -> str:
+    """A new key in the form the setting takes, with a name of its own."""
+    return f"k{random_bytes(4).hex()}:{base64.b64encode(random_bytes(KEY_BYTES)).decode()}"
+
+
+def parse(setting: str) -> dict[str, bytes]:
+    """The keys of a setting. Its errors name positions and key ids, never key material."""
+    keys: dict[str, bytes] = {}
+    for number, entry in enumerate(setting.split(","), start=1):
+        key_id, colon, material = entry.strip().partition(":")
+        if not colon or not KEY_ID.fullmatch(key_id):
+            raise ValueError(f"key {number} of the keyring has no valid name before a colon; the form is {FORM}")
+        if key_id in keys:
+            raise ValueError(f"the keyring names {key_id!r} twice; give every key its own name")
+        keys[key_id] = key_of(key_id, material)
+    return keys
+
+
+def key_of(key_id: str, material: str) -> bytes:
+    """One key from base64, standard or URL-safe."""
+    try:
+        key = decode(material.rstrip("=").translate(str.maketrans("+/", "-_")))
+    except (binascii.Error, UnicodeEncodeError):
+        # `from None`: the cause would show the material.
+        raise ValueError(f"key {key_id!r} of the keyring is not base64; the form is {FORM}") from None
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"key {key_id!r} of the keyring has {len(key)} bytes; AES-256 takes {KEY_BYTES}")
+    return key
+
+
+def bound_to(org_id: str, field: str) -> bytes:
+    """The associated data; the separator may not occur inside, or two pairs could read alike."""
+    if "|" in org_id or "|" in field:
+        raise ValueError("an organisation id or field name holds '|', which separates them in the associated data")
+    return f"v1|{org_id}|{field}".encode()
+
+
+def encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def decode(text: str) -> bytes:
+    # altchars with validate: urlsafe_b64decode would skip foreign characters silently.
+    return base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)

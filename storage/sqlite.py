@@ -1,0 +1,73 @@
+"""The SQLite store: reads inline on the loop, writes in group commits."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from storage.checkpointer import Checkpointer
+from storage.connection import Connection
+from storage.group_commit import GroupWriter
+from storage.job import Job
+from storage.outage import outage, primary_code
+from storage.pragmas import enable_wal, open_file, tune
+from storage.statement import sqlite_dialect
+from storage.write_file import WriteFile
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+BUSY_WAIT = 5.0
+READ_BUSY_MS = 250  # readers wait only while another process recovers the log after a crash
+
+
+class SqliteStore:
+    """One file, one reading and one writing connection."""
+
+    dialect_name = "sqlite"
+
+    def __init__(self, path: Path, *, busy_wait: float = BUSY_WAIT) -> None:
+        first = open_file(path, busy_ms=round(busy_wait * 1000))
+        enable_wal(first)
+        dialect = sqlite_dialect()
+        self._checkpointer = Checkpointer(path)
+        self._writer = GroupWriter(WriteFile(path, dialect, busy_wait=busy_wait), self._checkpointer.notice)
+        self._reader = open_file(path, busy_ms=READ_BUSY_MS)
+        tune(self._reader)
+        self._reader.execute("pragma query_only=on")
+        self._connection = Connection(self._reader, dialect)
+        first.close()
+
+    async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a reading function here and now: a query by key costs less than a thread hop."""
+        reader = self._reader
+        try:
+            reader.execute("begin")
+            try:
+                return fn(self._connection, *args, **kwargs)
+            finally:
+                reader.execute("commit")
+        except sqlite3.Error as error:
+            failure = outage(error)
+            # A write inside a read is a fault of the function ("read only"), not of the database.
+            if failure is None or primary_code(error) == sqlite3.SQLITE_READONLY:
+                raise
+            raise failure from error
+
+    async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function in the next batch; returns after its COMMIT.
+
+        A caller cancelled before the function ran leaves no trace; one cancelled later does not undo it.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._writer.submit(Job(lambda connection: fn(connection, *args, **kwargs), future), loop)
+        return await future
+
+    async def aclose(self) -> None:
+        """Stop intake, drain, checkpoint, close."""
+        await self._writer.drain()
+        self._checkpointer.close()
+        self._reader.close()
+        self._writer.close()

@@ -1,0 +1,42 @@
+"""The storage door: a function, one transaction."""
+
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from storage.address import is_sqlite, sqlite_path
+from storage.connection import Connection
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Store(Protocol):
+    """Runs plain synchronous functions of a connection, each in one transaction: they cannot await, so none waits for a network."""
+
+    @property
+    def dialect_name(self) -> str:
+        """`sqlite` or `postgresql`."""
+        ...
+
+    async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function that only reads; all its statements see one snapshot."""
+        ...
+
+    async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function and commit; returns once the commit is durable. An error in the function undoes all of it."""
+        ...
+
+    async def aclose(self) -> None:
+        """Take no more work, finish what is under way, close the connections."""
+        ...
+
+
+def open_store(url: str, *, pool: int = 16) -> Store:
+    """The store at an address. `pool` is the number of PostgreSQL connections (and threads); SQLite needs none."""
+    if is_sqlite(url):
+        from storage.sqlite import SqliteStore  # one of the two stores is imported, not both
+
+        return SqliteStore(sqlite_path(url))
+    from storage.postgres import PostgresStore  # brings psycopg
+
+    return PostgresStore(url, pool)

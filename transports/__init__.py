@@ -1,0 +1,1 @@
+"""The doors: each reads the catalogue, none knows an operation by name."""

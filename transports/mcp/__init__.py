@@ -1,0 +1,1 @@
+"""The MCP door: tools, resources and prompts read from the catalogue."""
