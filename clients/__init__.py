@@ -1,0 +1,1 @@
+"""The outside systems, each behind one client; storage is unknown here."""

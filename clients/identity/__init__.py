@@ -1,0 +1,1 @@
+"""Session tokens of an identity provider, verified against its published keys."""

@@ -1,0 +1,1 @@
+"""Signed deliveries to addresses that strangers choose."""

@@ -1,0 +1,85 @@
+"""The outbound seam: opened late, closed cleanly, silent about what it called."""
+
+import subprocess
+import sys
+import traceback
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from clients.failure import OutboundFailed
+from clients.http import Outbound, OutboundLimits
+from tests.clients.webhooks.receiver import receiver, status
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "s3cret"
+
+
+def test_importing_the_clients_loads_no_slow_package() -> None:
+    program = (
+        "import sys, clients.http, clients.webhooks.sender, clients.webhooks.signature, clients.identity.tokens\n"
+        "slow = {'httpx', 'aiohttp', 'httpx_aiohttp', 'jwt', 'cryptography', 'idna'} & set(sys.modules)\n"
+        "sys.exit(f'loaded: {slow}' if slow else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+async def test_a_client_opens_on_first_use_and_again_after_it_was_closed() -> None:
+    outbound = Outbound()
+    await outbound.aclose()
+    async with receiver(status("200 OK", "X-Kind: Plain", body=b"hello")) as there:
+        for _ in range(2):
+            reply = await outbound.exchange("GET", there.url(), headers={})
+            assert (reply.status, reply.headers["x-kind"], reply.body, reply.truncated) == (200, "Plain", b"hello", False)
+            await outbound.aclose()
+    assert there.connections == 2
+
+
+async def test_an_answer_longer_than_asked_for_is_cut() -> None:
+    outbound = Outbound()
+    async with receiver(status("200 OK", body=b"0123456789")) as there:
+        exact = await outbound.exchange("GET", there.url(), headers={}, keep=10)
+        cut = await outbound.exchange("GET", there.url(), headers={}, keep=9)
+    await outbound.aclose()
+    assert (exact.body, exact.truncated) == (b"0123456789", False)
+    assert (cut.body, cut.truncated) == (b"012345678", True)
+
+
+async def test_an_in_process_app_can_take_the_place_of_the_network() -> None:
+    async def backwards(request: Request) -> Response:
+        return Response((await request.body())[::-1], 201)
+
+    app = Starlette(routes=[Route("/", backwards, methods=["PUT"])])
+    outbound = Outbound(transport=httpx.ASGITransport(app))
+    reply = await outbound.exchange("PUT", "https://inside.example.com/", headers={}, content=b"abc")
+    await outbound.aclose()
+    assert (reply.status, reply.body) == (201, b"cba")
+
+
+async def test_a_failure_names_neither_url_nor_address() -> None:
+    async with receiver(status("200 OK")) as there:
+        url = there.url() + "?token=" + SECRET
+    outbound = Outbound(OutboundLimits(total_seconds=5))
+    with pytest.raises(OutboundFailed) as failed:
+        await outbound.exchange("GET", url, headers={})
+    await outbound.aclose()
+    story = "".join(traceback.format_exception(failed.value))
+    assert failed.value.kind == "refused"
+    assert str(failed.value) == "The outside system gave no usable answer (refused)."
+    assert SECRET not in story
+    assert f":{there.port}" not in story
+    assert failed.value.__context__ is None
+
+
+@pytest.mark.parametrize("url", ["ftp://example.com/", "nonsense", "http://[::1/", "http://" + "a" * 300 + ".example.com/"])
+async def test_a_url_that_cannot_be_called_is_a_failure_too(url: str) -> None:
+    outbound = Outbound(OutboundLimits(total_seconds=5))
+    with pytest.raises(OutboundFailed):
+        await outbound.exchange("GET", url, headers={})
+    await outbound.aclose()

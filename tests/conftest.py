@@ -1,0 +1,68 @@
+"""What every test shares: the async backend, skips that count as failures when asked, and the time each folder takes."""
+
+import os
+from collections import defaultdict
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tests.budgets import REST, SECONDS
+
+REQUIRE_ALL = os.environ.get("REQUIRE_ALL") == "1"
+SPENT = pytest.StashKey[defaultdict[str, float]]()
+
+settings.register_profile("house", deadline=None, derandomize=REQUIRE_ALL, print_blob=True)
+settings.load_profile("house")
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    return "asyncio", {"use_uvloop": False}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[SPENT] = defaultdict(float)
+    config.pluginmanager.register(Spending(config.stash[SPENT]), "spending")
+
+
+class Spending:
+    """Adds up the seconds of each folder. Under xdist the reports of all workers arrive here."""
+
+    def __init__(self, spent: defaultdict[str, float]) -> None:
+        self.spent = spent
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        parts = Path(report.nodeid.split("::")[0]).parts
+        self.spent[parts[1] if len(parts) > 2 else "."] += report.duration
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome, report.longrepr = "failed", refused(report.longrepr)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if REQUIRE_ALL and report.skipped:
+        report.outcome, report.longrepr = "failed", refused(report.longrepr)
+    return report
+
+
+def refused(reason: object) -> str:
+    return f"REQUIRE_ALL=1 lets no test be skipped, and this one was: {reason}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    spent = config.stash[SPENT]
+    if sum(spent.values()) < 1:
+        return
+    terminalreporter.section("seconds per folder (budget)")
+    for folder, seconds in sorted(spent.items()):
+        budget = SECONDS.get(folder, REST)
+        terminalreporter.write_line(f"{folder:<12} {seconds:7.1f}  ({budget:g}){'  OVER' if seconds > budget else ''}")

