@@ -1,11 +1,11 @@
 """What one call carries into its handler, and the handler's one way to write."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from registry.call import Call
 from registry.caller import Caller
-from registry.ports import Entry, Journal, Stored
+from registry.ports import Entry, Journal, Stored, Writes
 
 D = TypeVar("D")
 R = TypeVar("R")
@@ -44,7 +44,7 @@ class Context(Generic[D]):
         self.reached_upstream = False
         self.released = False
         self.next_cursor: str | None = None
-        self.closing: list[tuple[Callable[..., Any], Mapping[str, Any]]] = []
+        self.closing: Writes = []
         self._journal = journal
         self._encode = encode
 
@@ -71,7 +71,7 @@ class Context(Generic[D]):
         assert not args, "writes take keyword arguments only"
         entry = self._begin_settle()
 
-        def encode(result: Any) -> Stored:
+        def encode(result: R) -> Stored:
             self.reply = Stored(self.call.operation.status, self._encode(result))
             return self.reply
 

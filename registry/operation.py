@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any, Concatenate, Generic, TypeVar, get_type_hints
 
 from registry.errors import Refusal
@@ -127,38 +128,45 @@ def operation(
 ) -> Callable[[Handler[P, R]], Operation[P, R]]:
     """Turn a handler into a declared operation. It registers nothing: a Toolset gathers what its modules hold."""
 
-    def declare(handler: Handler[P, R]) -> Operation[P, R]:
-        name, documentation, params, result = signature(handler)
-        writes = scope not in (Scope.READ, Scope.NONE)
-        return Operation(
-            id=name,
-            method=method,
-            path=path,
-            handler=handler,
-            params=params,
-            result=result,
-            summary=documentation.partition("\n")[0],
-            description=documentation,
-            module=handler.__module__,
-            title=title or name.replace("_", " ").capitalize(),
-            scope=scope,
-            auth=auth,
-            once=once or (OPTIONAL if writes and auth in (Auth.BEARER, Auth.SESSION) else None),
-            confirm=confirm,
-            upstream=upstream,
-            moves=moves,
-            organisation=organisation and auth in (Auth.BEARER, Auth.SESSION),
-            charged=charged and auth in (Auth.BEARER, Auth.SESSION),
-            status=status,
-            tool=tool and auth is Auth.BEARER,
-            operator=operator,
-            access=access,
-            raises=tuple(raises),
-            examples=tuple(examples),
-            body_limit=body_limit,
-        )
+    bearer = auth in (Auth.BEARER, Auth.SESSION)
+    writes = scope not in (Scope.READ, Scope.NONE)
+    return partial(
+        declare,
+        method=method,
+        path=path,
+        scope=scope,
+        auth=auth,
+        once=once or (OPTIONAL if writes and bearer else None),
+        confirm=confirm,
+        upstream=upstream,
+        moves=moves,
+        organisation=organisation and bearer,
+        charged=charged and bearer,
+        status=status,
+        tool=tool and auth is Auth.BEARER,
+        operator=operator,
+        title=title,
+        access=access,
+        raises=tuple(raises),
+        examples=tuple(examples),
+        body_limit=body_limit,
+    )
 
-    return declare
+
+def declare(handler: Handler[P, R], *, title: str | None, **declared: Any) -> Operation[P, R]:
+    """The operation of a handler: what the decorator said, and what the function itself says."""
+    name, documentation, params, result = signature(handler)
+    return Operation(
+        id=name,
+        handler=handler,
+        params=params,
+        result=result,
+        summary=documentation.partition("\n")[0],
+        description=documentation,
+        module=handler.__module__,
+        title=title or name.replace("_", " ").capitalize(),
+        **declared,
+    )
 
 
 def signature(handler: Callable[..., Any]) -> tuple[str, str, Any, Any]:

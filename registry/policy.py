@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
-from registry.call import Call
+from registry.call import Call, Surface
 from registry.caller import ANONYMOUS, BRIDGE, STOREFRONT, Caller
 from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Unauthorized, UpgradeRequired
 from registry.limits import Limits, Scope, Tier, TierLimits, lowest_tier
@@ -61,10 +61,10 @@ async def authenticate(call: Call, directory: Directory, sessions: Sessions | No
         if not matches(credential, secret):
             raise Unauthorized("The credential is not accepted here", presented=True, hint=expected(auth))
         return caller
-    return session_only(call, await bearer(credential, call, directory, sessions, now))
+    return session_only(call, await bearer(credential, call.surface, directory, sessions, now))
 
 
-async def bearer(credential: str, call: Call, directory: Directory, sessions: Sessions | None, now: float) -> Caller:
+async def bearer(credential: str, surface: Surface, directory: Directory, sessions: Sessions | None, now: float) -> Caller:
     """An API key or a session token."""
     if credential.startswith("ak_"):
         found = await directory.by_key(credential, now) if is_api_key(credential) else None
@@ -73,7 +73,7 @@ async def bearer(credential: str, call: Call, directory: Directory, sessions: Se
         return found
     if sessions is None or credential.count(".") != 2:
         raise Unauthorized("The credential is neither an API key nor a session token", presented=True, hint=expected(Auth.BEARER))
-    claims = await sessions.verify(credential, call.surface)
+    claims = await sessions.verify(credential, surface)
     return await directory.by_subject(claims.subject, claims.organisation, now)
 
 

@@ -9,6 +9,10 @@ from registry.caller import Caller
 from registry.errors import OrgRef, QuotaExceeded
 
 T = TypeVar("T")
+Write = Callable[..., T]
+"""A plain function of a storage connection and keyword arguments; the registry knows nothing else about it."""
+Arguments = Mapping[str, Any]
+Writes = list[tuple[Callable[..., object], Arguments]]
 
 
 class Stored(NamedTuple):
@@ -128,13 +132,11 @@ class Journal(Protocol):
         """Keep a confirm token's digest."""
         ...
 
-    async def settle(self, entry: Entry, stored: Stored | None, write: Callable[..., T] | None, arguments: Mapping[str, Any]) -> T | None:
+    async def settle(self, entry: Entry, stored: Stored | None, write: Write[T] | None, arguments: Arguments) -> T | None:
         """Open, the write and close in ONE commit. Raises Replayed when another call won the key."""
         ...
 
-    async def settle_result(
-        self, entry: Entry, encode: Callable[[Any], Stored], write: Callable[..., T], arguments: Mapping[str, Any]
-    ) -> T:
+    async def settle_result(self, entry: Entry, encode: Callable[[T], Stored], write: Write[T], arguments: Arguments) -> T:
         """The same for an answer that only the write can tell; `encode` turns it into what is stored."""
         ...
 
@@ -142,9 +144,7 @@ class Journal(Protocol):
         """Claim, consume the confirm token and charge: one commit, before a provider is called."""
         ...
 
-    async def close(
-        self, entry: Entry, stored: Stored, *, outcome: str, unknown: bool, writes: list[tuple[Callable[..., Any], Mapping[str, Any]]]
-    ) -> None:
+    async def close(self, entry: Entry, stored: Stored, *, outcome: str, unknown: bool, writes: Writes) -> None:
         """Keep the answer, run the writes and record: one commit, after the provider answered."""
         ...
 

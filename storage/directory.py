@@ -200,9 +200,10 @@ class StoreDirectory:
 
     async def flush(self) -> None:
         """Write the days on which keys were last used."""
-        used, self._used = self._used, {}
-        if used:
+        if self._used:
+            used = dict(self._used)
             await self._store.write(touch, days=used)
+            self._used = {key: day for key, day in self._used.items() if used.get(key) != day}
 
     async def _load(self, digest: bytes, counter: int) -> Cached | None:
         found = await self._store.read(find_key, digest=digest)

@@ -85,7 +85,7 @@ class GroupWriter:
             return
         try:
             self._file.begin()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, StoreUnavailable) as error:
             if not is_busy(error):
                 job.settle(unavailable(error))
                 return
@@ -190,7 +190,7 @@ class GroupWriter:
         failure: StoreUnavailable | None = None
         try:
             task()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, StoreUnavailable) as error:
             failure = unavailable(error)
         self._thread_rests.set()
         with suppress(RuntimeError):  # the loop has closed, so nobody waits for the answer; `_adopt` cleans up

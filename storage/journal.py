@@ -1,13 +1,13 @@
 """The pipeline's Journal: recheck, claim, confirm, charge, the call's own write, its answer and its audit row in one commit."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from registry.clock import Clock
 from registry.errors import Unauthorized
 from registry.limits import Role, Tier, scopes_of
-from registry.ports import Entry, Line, Replayed, Stored
+from registry.ports import Arguments, Entry, Line, Replayed, Stored, Write, Writes
 from storage import claims, confirm, quota
 from storage.audit import append_line, append_lines
 from storage.connection import Connection
@@ -104,8 +104,8 @@ def settle(
     opening: Opening,
     answer: Answer | None,
     status: int,
-    write: Callable[..., T] | None,
-    arguments: Mapping[str, Any],
+    write: Write[T] | None,
+    arguments: Arguments,
 ) -> T | None:
     """One commit for a call that writes only our own store."""
     begin(connection, entry, opening, answer)
@@ -120,8 +120,8 @@ def settle_result(
     entry: Entry,
     opening: Opening,
     finish: Callable[[T], Answer],
-    write: Callable[..., T],
-    arguments: Mapping[str, Any],
+    write: Write[T],
+    arguments: Arguments,
 ) -> T:
     """One commit for a call whose answer only the write can tell."""
     begin(connection, entry, opening, None)
@@ -156,7 +156,7 @@ def close(
     answer: Answer,
     outcome: str,
     unknown: bool,
-    writes: list[tuple[Callable[..., Any], Mapping[str, Any]]],
+    writes: Writes,
 ) -> None:
     """The second commit of a call that stood between two."""
     for write, arguments in writes:
@@ -211,7 +211,7 @@ class StoreJournal:
             expires_at=expires_at,
         )
 
-    async def settle(self, entry: Entry, stored: Stored | None, write: Callable[..., T] | None, arguments: Mapping[str, Any]) -> T | None:
+    async def settle(self, entry: Entry, stored: Stored | None, write: Write[T] | None, arguments: Arguments) -> T | None:
         """Open, the write and close in one commit."""
         answer = self._seal(entry, stored) if stored else None
         status = stored.status if stored else 200
@@ -222,9 +222,7 @@ class StoreJournal:
             ),
         )
 
-    async def settle_result(
-        self, entry: Entry, encode: Callable[[Any], Stored], write: Callable[..., T], arguments: Mapping[str, Any]
-    ) -> T:
+    async def settle_result(self, entry: Entry, encode: Callable[[T], Stored], write: Write[T], arguments: Arguments) -> T:
         """The same for an answer that only the write can tell."""
 
         def finish(result: T) -> Answer:
@@ -247,7 +245,7 @@ class StoreJournal:
         *,
         outcome: str,
         unknown: bool,
-        writes: list[tuple[Callable[..., Any], Mapping[str, Any]]],
+        writes: Writes,
     ) -> None:
         """Keep the answer, run the writes and record."""
         answer = self._seal(entry, stored) if entry.idempotency_key else Answer(stored.status, "")
@@ -267,12 +265,17 @@ class StoreJournal:
             del self._lines[: BUFFERED_LINES // 10]
 
     async def flush(self) -> None:
-        """Write the buffered rows."""
+        """Write the buffered rows; what could not be written waits for the next flush."""
         lines, self._lines = self._lines, []
-        for start in range(0, len(lines), 500):
-            await self._store.write(append_lines, lines=lines[start : start + 500])
+        written = 0
+        try:
+            while written < len(lines):
+                await self._store.write(append_lines, lines=lines[written : written + 500])
+                written += 500
+        finally:
+            self._lines[:0] = lines[written:]
 
-    async def _opened(self, entry: Entry, run: Callable[[Opening], Any]) -> Any:
+    async def _opened(self, entry: Entry, run: Callable[[Opening], Awaitable[T]]) -> T:
         """Pay from the leased block where that is how this process pays, and give it back when the transaction refused."""
         entry.leased = bool(entry.cost) and (self._leases or self._blocks.unspent(entry.organisation, entry.period) > 0)
         if entry.leased:

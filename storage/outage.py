@@ -25,7 +25,7 @@ def primary_code(error: BaseException) -> int | None:
     return code & 0xFF if isinstance(code, int) else None
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: Exception) -> bool:
     """Whether somebody else holds the lock."""
     return primary_code(error) in BUSY
 
@@ -42,8 +42,10 @@ def outage(error: Exception) -> StoreUnavailable | None:
     return unavailable
 
 
-def unavailable(error: sqlite3.Error) -> StoreUnavailable:
+def unavailable(error: sqlite3.Error | StoreUnavailable) -> StoreUnavailable:
     """The refusal for a transaction that could not be opened or committed, whatever the reason."""
+    if isinstance(error, StoreUnavailable):
+        return error
     refusal = outage(error)
     if refusal is None:
         refusal = StoreUnavailable("the database refused the transaction")

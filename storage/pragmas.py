@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 from registry.errors import StoreUnavailable
@@ -11,9 +12,9 @@ WAL_ATTEMPTS = 100
 
 
 def open_file(path: Path, *, busy_ms: int) -> sqlite3.Connection:
-    """A plain connection; we own BEGIN. A new file is readable by its owner only (it holds personal data)."""
+    """A plain connection; we own BEGIN."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        create_private(path)
         raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
         raw.execute(f"pragma busy_timeout={busy_ms}")
     except OSError as error:
@@ -21,6 +22,14 @@ def open_file(path: Path, *, busy_ms: int) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise unavailable(error) from error
     return raw
+
+
+def create_private(path: Path) -> None:
+    """A new file is readable by its owner only: it holds personal data."""
+    # An existing file must not be opened here: closing it would drop the locks of every SQLite connection of this process to it
+    # (POSIX), and another process would then take the log away from under them.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def enable_wal(raw: sqlite3.Connection) -> None:

@@ -81,9 +81,9 @@ def key_of(key_id: str, material: str) -> bytes:
 
 
 def bound_to(org_id: str, field: str) -> bytes:
-    """The associated data; the separator may not occur inside, or two pairs could read alike."""
-    if "|" in org_id or "|" in field:
-        raise ValueError("an organisation id or field name holds '|', which separates them in the associated data")
+    """The associated data; the field comes last and may hold the separator, the organisation may not, or two pairs could read alike."""
+    if "|" in org_id:
+        raise ValueError("an organisation id holds '|', which separates it from the field in the associated data")
     return f"v1|{org_id}|{field}".encode()
 
 

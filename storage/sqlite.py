@@ -37,6 +37,7 @@ class SqliteStore:
         tune(self._reader)
         self._reader.execute("pragma query_only=on")
         self._connection = Connection(self._reader, dialect)
+        self._closed = False
         first.close()
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -66,7 +67,10 @@ class SqliteStore:
         return await future
 
     async def aclose(self) -> None:
-        """Stop intake, drain, checkpoint, close."""
+        """Stop intake, drain, checkpoint, close. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         await self._writer.drain()
         self._checkpointer.close()
         self._reader.close()

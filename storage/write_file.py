@@ -20,6 +20,8 @@ class WriteFile:
 
     def begin(self) -> None:
         """Open the transaction at once, or raise busy."""
+        if self._broken:
+            self._connect()
         self._raw.execute("begin immediate")
 
     def begin_patiently(self) -> None:
@@ -50,22 +52,27 @@ class WriteFile:
             raise
 
     def rollback(self) -> None:
-        """Undo whatever is open; a connection that cannot even do that is replaced."""
-        if not self._raw.in_transaction:
+        """Undo whatever is open; a connection that cannot even do that is closed, which undoes it, and replaced by the next begin."""
+        if self._broken or not self._raw.in_transaction:
             return
         try:
             self._raw.execute("rollback")
         except sqlite3.Error:
+            self._broken = True
             self._raw.close()
-            self._connect()
 
     def close(self) -> None:
         """Move the log into the file and close."""
         self.rollback()
-        self._raw.execute("pragma wal_checkpoint(truncate)").fetchall()
-        self._raw.close()
+        if self._broken:
+            return
+        try:
+            self._raw.execute("pragma wal_checkpoint(truncate)").fetchall()
+        finally:
+            self._raw.close()
 
     def _connect(self) -> None:
         self._raw = open_file(self._path, busy_ms=0)
         tune(self._raw)
         self._connection = Connection(self._raw, self._dialect)
+        self._broken = False

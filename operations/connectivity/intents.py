@@ -1,0 +1,235 @@
+"""Intents: one request, one eSIM."""
+
+from typing import Annotated, cast
+
+import orjson
+from pydantic import AfterValidator, Field
+
+from operations.connectivity.plan_choice import choose_plan
+from operations.connectivity.plans import TEST_PLANS
+from operations.connectivity.shapes import Intent, IntentId, Plan, Status
+from operations.deps import Ctx
+from operations.services.esim_profile import Profile, esim_of, open_profile
+from operations.services.issuance import Issue, issue_test
+from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from registry.errors import Conflict, NotFound
+from registry.limits import Scope
+from registry.model import Input
+from registry.operation import Example, Once, operation
+from storage.connection import Connection
+from storage.intents import IntentRow, attach_plan, find_intent, insert_intent, list_intents, not_confirmable
+from storage.sealing import Keyring
+
+METADATA_BYTES = 16 * 1024
+
+
+def small_enough(metadata: dict[str, str]) -> dict[str, str]:
+    """16 KiB in all."""
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items())
+    if size > METADATA_BYTES:
+        raise ValueError(f"keys and values have {size} bytes; at most {METADATA_BYTES} in all")
+    return metadata
+
+
+MetadataKey = Annotated[str, Field(pattern=r"^[^\[\]\x00-\x1f\x7f-\x9f]{1,40}$")]
+MetadataValue = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+Metadata = Annotated[
+    dict[MetadataKey, MetadataValue],
+    Field(max_length=50, description="Your own notes, kept as they are: <= 50 keys of 1-40 characters without [ ], values <= 500."),
+    AfterValidator(small_enough),
+]
+PlanId = Annotated[
+    str, Field(min_length=1, max_length=80, description="test_global_1gb, test_eu_1gb, or an id of list_connectivity_plans.")
+]
+
+
+class NewIntent(Input):
+    """What to issue an eSIM for."""
+
+    plan: PlanId | None = None
+    metadata: Metadata = Field(default_factory=dict)
+
+
+class IntentRef(Input):
+    """Which intent."""
+
+    id: IntentId
+
+
+class PlanForIntent(IntentRef):
+    """Which plan to attach to which intent."""
+
+    plan: PlanId
+
+
+class IntentPage(Input):
+    """Which part of the list."""
+
+    limit: Limit = 20
+    starting_after: StartingAfter = None
+
+
+def intent_of(row: IntentRow, keyring: Keyring) -> Intent:
+    """A stored intent as it is shown to its owner."""
+    profile = None
+    if row.iccid is not None and row.esim is not None:
+        profile = open_profile(row.iccid, row.esim, keyring=keyring, organisation=row.organisation, intent=row.id)
+    return shown(row, profile)
+
+
+def shown(row: IntentRow, profile: Profile | None) -> Intent:
+    """The intent's answer, with the profile in the open."""
+    return {
+        "id": row.id,
+        "object": "connectivity.intent",
+        "status": cast(Status, row.status),
+        "livemode": bool(row.livemode),
+        "plan": orjson.loads(row.plan) if row.plan else None,
+        "esim": None if profile is None else esim_of(profile),
+        "metadata": orjson.loads(row.details),
+        "error": orjson.loads(row.error) if row.error else None,
+        "created": row.created,
+    }
+
+
+EXAMPLE: Intent = {
+    "id": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "object": "connectivity.intent",
+    "status": "succeeded",
+    "livemode": False,
+    "plan": TEST_PLANS["test_eu_1gb"],
+    "esim": {
+        "iccid": "8999318274650918271",
+        "activation_code": "LPA:1$smdp.test.invalid$TEST-7Q2M-9K4X-B1ZD-P0RT",
+        "qr_code": "LPA:1$smdp.test.invalid$TEST-7Q2M-9K4X-B1ZD-P0RT",
+        "smdp_address": "smdp.test.invalid",
+        "matching_id": "TEST-7Q2M-9K4X-B1ZD-P0RT",
+    },
+    "metadata": {"order": "1042"},
+    "error": None,
+    "created": 1795168800,
+}
+WAITING: Intent = {**EXAMPLE, "status": "requires_plan", "plan": None, "esim": None}
+
+
+async def plan_wanted(ctx: Ctx, params: NewIntent) -> Plan | None:
+    """The plan, unless the intent is to wait for one."""
+    return None if params.plan is None else await choose_plan(ctx, params.plan)
+
+
+@operation(
+    "POST",
+    "/v1/connectivity/intents",
+    scope=Scope.ANY,
+    once=Once(required=True, forever=True),
+    moves=True,
+    status=201,
+    title="Issue an eSIM",
+    access=plan_wanted,
+    raises=[NotFound],
+    examples=[
+        Example("Issue a test eSIM for an order", {"plan": "test_eu_1gb", "metadata": {"order": "1042"}}, EXAMPLE),
+        Example("Reserve an intent and choose the plan later", {"metadata": {"order": "1042"}}, WAITING),
+    ],
+)
+async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | None) -> Intent:
+    """Issue one eSIM for a plan; returns its activation code and QR text.
+
+    Test plans succeed at once, cost nothing and touch no network. Without `plan` the intent waits in requires_plan for
+    confirm_connectivity_intent. The same idempotency key and body return the same eSIM, never a second one.
+
+    A product (`cnp_...`) or a plan of the live catalogue draws one eSIM from your own account; it needs write access and a
+    connected organisation. The plan's price is not charged. `esim.issued` goes to your webhook endpoints.
+    The activation code is worth the eSIM: keep it out of logs. GET /v1/connectivity/intents/{id}/qr.svg draws it.
+    """
+    deps = ctx.deps
+    id = deps.ids.new("cni_")
+    row = IntentRow(
+        id, ctx.organisation, "requires_plan", 0, None, None, orjson.dumps(params.metadata).decode(), None, None, None, int(ctx.now)
+    )
+    if plan is None:
+        return await ctx.settle(shown(row, None), insert_intent, row=row, event=None, ids=deps.ids)
+    issue = issue_test(plan, intent=id, organisation=ctx.organisation, now=ctx.now, ids=deps.ids, keyring=deps.keyring)
+    row = row._replace(status="succeeded", **issue.kept._asdict())
+    answer = await ctx.settle(shown(row, issue.profile), insert_intent, row=row, event=issue.event, ids=deps.ids)
+    deps.wake_worker()
+    return answer
+
+
+@operation(
+    "GET",
+    "/v1/connectivity/intents",
+    title="List intents",
+    examples=[Example("The newest intent", {"limit": 1}, {"object": "list", "data": [EXAMPLE], "has_more": True})],
+)
+async def list_connectivity_intents(ctx: Ctx, params: IntentPage) -> ListOf[Intent]:
+    """List your intents, newest first, each with its eSIM.
+
+    Holds activation codes; get_connectivity_intent is enough when you know the id.
+    """
+    read = ctx.deps.store.read
+    rows = await read(list_intents, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
+    return page([intent_of(row, ctx.deps.keyring) for row in rows], params.limit)
+
+
+@operation(
+    "GET",
+    "/v1/connectivity/intents/{id}",
+    title="Get intent",
+    raises=[NotFound],
+    examples=[Example("Read an intent and its activation code", {"id": EXAMPLE["id"]}, EXAMPLE)],
+)
+async def get_connectivity_intent(ctx: Ctx, params: IntentRef) -> Intent:
+    """Get one intent with its status, plan and eSIM."""
+    row = await ctx.deps.store.read(find_intent, intent=params.id, organisation=ctx.organisation)
+    if row is None:
+        raise no_such_intent("id")
+    return intent_of(row, ctx.deps.keyring)
+
+
+async def plan_to_attach(ctx: Ctx, params: PlanForIntent) -> Plan:
+    """The plan; the intent is looked up first, so that a foreign one answers as an unknown one does."""
+    if await ctx.deps.store.read(find_intent, intent=params.id, organisation=ctx.organisation) is None:
+        raise no_such_intent("id")
+    return await choose_plan(ctx, params.plan)
+
+
+@operation(
+    "POST",
+    "/v1/connectivity/intents/{id}/confirm",
+    scope=Scope.ANY,
+    moves=True,
+    title="Confirm intent",
+    access=plan_to_attach,
+    raises=[NotFound, Conflict],
+    examples=[Example("Choose the plan of a waiting intent", {"id": EXAMPLE["id"], "plan": "test_eu_1gb"}, EXAMPLE)],
+)
+async def confirm_connectivity_intent(ctx: Ctx, params: PlanForIntent, plan: Plan) -> Intent:
+    """Attach a plan to an intent in requires_plan and issue its eSIM.
+
+    Confirming again with the same plan returns the same eSIM; with another plan, or in any other state, it is refused.
+
+    The plans and what they need are those of create_connectivity_intent.
+    """
+    deps = ctx.deps
+    issue = issue_test(plan, intent=params.id, organisation=ctx.organisation, now=ctx.now, ids=deps.ids, keyring=deps.keyring)
+    answer = await ctx.settle_result(confirm, intent=params.id, organisation=ctx.organisation, issue=issue, ctx=ctx)
+    deps.wake_worker()
+    return answer
+
+
+def confirm(connection: Connection, *, intent: str, organisation: str, issue: Issue, ctx: Ctx) -> Intent:
+    """The winner's eSIM, whoever asks for the same plan."""
+    row, _ = attach_plan(connection, intent=intent, organisation=organisation, issued=issue.kept, event=issue.event, ids=ctx.deps.ids)
+    if row is None:
+        raise no_such_intent("id")
+    if row.status != "succeeded" or row.plan_id != issue.kept.plan_id:
+        raise not_confirmable(row.status)
+    return intent_of(row, ctx.deps.keyring)
+
+
+def no_such_intent(param: str) -> NotFound:
+    """Unknown and foreign intents are answered alike."""
+    return NotFound(
+        "Your organisation has no intent with this id", param=param, hint="list_connectivity_intents names the ones you created"
+    )

@@ -1,0 +1,159 @@
+"""Products: plans that an organisation defines for itself."""
+
+from typing import Annotated, cast
+
+import orjson
+from pydantic import Field
+
+from operations.connectivity.shapes import Currency, Plan
+from operations.deps import Ctx
+from operations.vocabulary import ListOf, StartingAfter, page
+from registry.errors import NotFound
+from registry.limits import Scope
+from registry.model import Input
+from registry.operation import Example, Once, operation
+from storage.products import ProductRow, find_product, insert_product, list_products
+
+# Choice: two upper-case letters as in ISO 3166-1, but any two: the codes are the operator's own words.
+Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$")]
+# Choice: no control characters in a name that other people will be shown.
+ProductName = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="1-80 characters.")]
+
+
+class NewProduct(Input):
+    """A plan to define."""
+
+    name: ProductName
+    data_mb: Annotated[int, Field(ge=1, description="Data in megabytes of 10^6 bytes.")]
+    validity_days: Annotated[int, Field(ge=1, description="Days of validity.")]
+    countries: Annotated[list[Country], Field(min_length=1, max_length=250, description='Your own claim, not looked up: ["DE","FR"].')]
+    price_cents: Annotated[int, Field(ge=1, description="Price in minor units; nobody is charged.")]
+    currency: Annotated[Currency, Field(description="Currency of the price.")]
+    package_template_id: Annotated[int, Field(ge=1, description="Upstream package template that an intent draws.")]
+    account_id: Annotated[int | None, Field(ge=1, description="Upstream account to draw from; absent: the caller's.")] = None
+
+
+class ProductRef(Input):
+    """Which product."""
+
+    id: Annotated[str, Field(max_length=64, description="Product id, cnp_...")]
+
+
+class ProductPage(Input):
+    """Which part of the list."""
+
+    limit: Annotated[int, Field(ge=1, le=100, description="How many to return, 1-100.")] = 100
+    starting_after: StartingAfter = None
+
+
+def plan_of(row: ProductRow) -> Plan:
+    """The product as a plan."""
+    return {
+        "id": row.id,
+        "object": "connectivity.plan",
+        "name": row.name,
+        "data_mb": row.data_mb,
+        "unlimited": False,
+        "validity_days": row.validity_days,
+        "countries": cast(list[str], orjson.loads(row.countries)),
+        "livemode": True,
+        "price": {"amount": row.price_cents, "currency": cast(Currency, row.currency)},
+    }
+
+
+EXAMPLE: Plan = {
+    "id": "cnp_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "object": "connectivity.plan",
+    "name": "Nordic 5 GB",
+    "data_mb": 5000,
+    "unlimited": False,
+    "validity_days": 30,
+    "countries": ["DK", "NO", "SE"],
+    "livemode": True,
+    "price": {"amount": 1490, "currency": "EUR"},
+}
+
+
+@operation(
+    "GET",
+    "/v1/connectivity/products",
+    title="List products",
+    examples=[Example("Which plans have we defined?", {}, {"object": "list", "data": [EXAMPLE], "has_more": False})],
+)
+async def list_connectivity_products(ctx: Ctx, params: ProductPage) -> ListOf[Plan]:
+    """List the products your organisation defined, newest first.
+
+    Test plans are not among them: list_connectivity_plans gives everything.
+    """
+    read = ctx.deps.store.read
+    rows = await read(list_products, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
+    return page([plan_of(row) for row in rows], params.limit)
+
+
+@operation(
+    "POST",
+    "/v1/connectivity/products",
+    scope=Scope.WRITE,
+    once=Once(required=True, forever=True),
+    status=201,
+    title="Create product",
+    examples=[
+        Example(
+            "Define a Nordic plan",
+            {
+                "name": "Nordic 5 GB",
+                "data_mb": 5000,
+                "validity_days": 30,
+                "countries": ["DK", "NO", "SE"],
+                "price_cents": 1490,
+                "currency": "EUR",
+                "package_template_id": 581423,
+            },
+            EXAMPLE,
+        )
+    ],
+)
+async def create_connectivity_product(ctx: Ctx, params: NewProduct) -> Plan:
+    """Define a plan of your own: data, days, countries and price.
+
+    Issues nothing and charges nobody; the price is for your shop. A product cannot be changed: define a new one instead.
+
+    `countries` are your own claim and are not compared with any coverage. The template is looked up when an intent is issued,
+    not here. The same key and body return the original product.
+    """
+    row = ProductRow(
+        ctx.deps.ids.new("cnp_"),
+        ctx.organisation,
+        params.name,
+        params.data_mb,
+        params.validity_days,
+        orjson.dumps(params.countries).decode(),
+        params.price_cents,
+        params.currency,
+        params.package_template_id,
+        params.account_id,
+        int(ctx.now),
+    )
+    return await ctx.settle(plan_of(row), insert_product, row=row)
+
+
+@operation(
+    "GET",
+    "/v1/connectivity/products/{id}",
+    title="Get product",
+    raises=[NotFound],
+    examples=[Example("Read one product", {"id": EXAMPLE["id"]}, EXAMPLE)],
+)
+async def get_connectivity_product(ctx: Ctx, params: ProductRef) -> Plan:
+    """Get one product of your organisation by id."""
+    row = await ctx.deps.store.read(find_product, product=params.id, organisation=ctx.organisation)
+    if row is None:
+        raise no_such_product("id")
+    return plan_of(row)
+
+
+def no_such_product(param: str) -> NotFound:
+    """Unknown and foreign products are answered alike."""
+    return NotFound(
+        "Your organisation has no product with this id", param=param, hint="list_connectivity_products names the ones you defined"
+    )

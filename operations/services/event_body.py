@@ -1,0 +1,36 @@
+"""An event as the API answers it and as endpoints receive it (api.md 2.6)."""
+
+from typing import Literal, cast
+
+import orjson
+from typing_extensions import TypedDict
+
+EventType = Literal["esim.issued", "esim.first_attach", "usage.threshold_reached"]
+
+
+class Event(TypedDict):
+    """Something that happened to an intent. `created` is Unix seconds; `data` never holds an activation code."""
+
+    id: str
+    object: Literal["connectivity.event"]
+    type: EventType
+    livemode: bool
+    created: int
+    data: dict[str, object]
+
+
+def event_of(*, id: str, type: str, livemode: int, created: int, data: str) -> Event:
+    """The event of a row."""
+    return {
+        "id": id,
+        "object": "connectivity.event",
+        "type": cast(EventType, type),
+        "livemode": bool(livemode),
+        "created": created,
+        "data": cast(dict[str, object], orjson.loads(data)),
+    }
+
+
+def body_of(event: Event) -> bytes:
+    """The bytes of every delivery of an event: the same ones each time, since keys keep the order in which they were stored."""
+    return orjson.dumps(event)

@@ -1,0 +1,113 @@
+"""One pydantic model as a JSON schema that is short enough to be read by a model: no titles, no indirections, no null twins."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, TypeAdapter
+
+from registry.operation import Operation
+
+Json = dict[str, Any]
+
+NESTED = ("items", "additionalProperties", "not", "contains", "propertyNames")
+LISTED = ("anyOf", "allOf", "oneOf", "prefixItems")
+NAMED = ("properties", "patternProperties")
+KEY: Json = {"type": "string", "description": "Same key, one effect: 1-255 visible ASCII characters, e.g. a UUID."}
+TOKEN: Json = {"type": "string", "description": "From the first answer, after the user has agreed."}
+
+
+class Answer(NamedTuple):
+    """The schema of an answer whose root is an object; `wrap` is the field a bare array or scalar is put under."""
+
+    schema: Json
+    wrap: str | None
+
+
+def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | None = None) -> Json:
+    """What a tool call takes: the input model, and as extra arguments what HTTP sends as headers."""
+    model: type[BaseModel] = operation.params
+    raw = model.model_json_schema(by_alias=True, mode="validation")
+    schema = Compact(raw.pop("$defs", {}), optional_nulls=False).of(raw)
+    schema.pop("description", None)  # the tool has its own
+    properties: Json = schema.setdefault("properties", {})
+    for name, value in (defaults or {}).items():
+        properties[name] = {**properties[name], "default": value}
+    required: list[str] = schema.pop("required", [])
+    if operation.once is not None:
+        properties["idempotency_key"] = KEY
+        required += ["idempotency_key"] if operation.once.required else []
+    if operation.confirm:
+        properties["confirm_token"] = TOKEN
+    return {"type": "object", "properties": properties, **({"required": required} if required else {}), "additionalProperties": False}
+
+
+def output_schema(result: Any) -> Answer:
+    """What a call answers. Peers up to 2025-11-25 take only objects at the root, so anything else is wrapped."""
+    raw = TypeAdapter[Any](result).json_schema(by_alias=True, mode="serialization")
+    definitions: Json = raw.pop("$defs", {})
+    compact = Compact(definitions, optional_nulls=True)
+    schema = compact.of(raw)
+    if schema.get("type") == "object":
+        wrap = None
+    elif all(choice.get("type") == "object" for choice in schema.get("anyOf", schema.get("oneOf", [{}]))):
+        schema, wrap = {"type": "object", **schema}, None
+    else:
+        wrap = "data" if schema.get("type") == "array" else "result"
+        schema = {"type": "object", "properties": {wrap: schema}, "required": [wrap]}
+    return Answer({**schema, **compact.kept()}, wrap)
+
+
+class Compact:
+    """Rewrites one schema: references are put in place, except where a definition holds itself."""
+
+    def __init__(self, definitions: Mapping[str, Json], *, optional_nulls: bool) -> None:
+        self._definitions = definitions
+        self._optional_nulls = optional_nulls
+        self._open: list[str] = []
+        self._recursive: set[str] = set()
+
+    def of(self, schema: Json) -> Json:
+        """The schema without titles and, as far as possible, without references."""
+        reference = schema.get("$ref")
+        if reference is not None:
+            return self._resolved(reference.rpartition("/")[2], schema)
+        short = {key: self._value(key, value) for key, value in schema.items() if key not in ("title", "discriminator")}
+        return short if self._optional_nulls else without_null(short)
+
+    def kept(self) -> Json:
+        """The definitions that could not be put in place."""
+        return {"$defs": {name: self._definition(name) for name in sorted(self._recursive)}} if self._recursive else {}
+
+    def _value(self, key: str, value: Any) -> Any:
+        if key in NAMED:
+            return {name: self.of(part) for name, part in value.items()}
+        if key in LISTED:
+            return [self.of(part) for part in value]
+        if key in NESTED and isinstance(value, dict):
+            part: Json = value
+            return self.of(part)
+        return value
+
+    def _resolved(self, name: str, schema: Json) -> Json:
+        own = {key: self._value(key, value) for key, value in schema.items() if key not in ("title", "$ref")}
+        if name in self._open:
+            self._recursive.add(name)
+            return {"$ref": f"#/$defs/{name}", **own}
+        return {**self._definition(name), **own}
+
+    def _definition(self, name: str) -> Json:
+        self._open.append(name)
+        try:
+            return self.of(self._definitions[name])
+        finally:
+            self._open.pop()
+
+
+def without_null(schema: Json) -> Json:
+    """An optional field once: absent and null mean the same where null is the default."""
+    choices: list[Json] | None = schema.get("anyOf")
+    if choices is None or "default" not in schema or schema["default"] is not None:
+        return schema
+    kept = [choice for choice in choices if choice.get("type") != "null"]
+    rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+    return {**kept[0], **rest} if len(kept) == 1 else {"anyOf": kept, **rest}

@@ -1,0 +1,118 @@
+"""Deliveries: one event for one endpoint, queued with the event and shown with every attempt (the worker's side is outbox.py)."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from registry.ids import Ids
+from storage.connection import Connection
+from storage.schema import DeliveryAttemptTable, DeliveryTable, WebhookEndpointTable
+from storage.statement import Command, Query, table
+
+DELIVERY, ATTEMPT, ENDPOINT = table(DeliveryTable), table(DeliveryAttemptTable), table(WebhookEndpointTable)
+PENDING, DELIVERED, FAILED = 0, 1, 2
+ATTEMPTS_SHOWN = 100
+AFTER_ALL = "dlv_" + "z" * 27
+
+
+class EndpointId(NamedTuple):
+    """An endpoint."""
+
+    id: str
+
+
+class DeliveryRow(NamedTuple):
+    """A delivery as it is shown."""
+
+    id: str
+    event_id: str
+    endpoint_id: str
+    state: int
+    created_ms: int
+
+
+class AttemptRow(NamedTuple):
+    """One POST: when, how it ended as a class, how long it took, when the next one is due."""
+
+    number: int
+    at_ms: int
+    outcome: str
+    milliseconds: float
+    next_ms: int | None
+
+
+ENABLED = Query(
+    EndpointId,
+    sa.select(ENDPOINT.c.id)
+    .where(ENDPOINT.c.organisation == sa.bindparam("organisation"), ENDPOINT.c.status == "enabled")
+    .order_by(ENDPOINT.c.id),
+)
+# What is under way stays as it is: it is the very delivery that is asked for.
+QUEUE = Command(
+    lambda dialect: (
+        dialect.insert(DELIVERY)
+        .values({name: sa.bindparam(name) for name in ("id", "event_id", "endpoint_id", "organisation", "due_ms")})
+        .values(state=PENDING, attempt=0, attempts=0, created_ms=sa.bindparam("due_ms"))
+        .on_conflict_do_update(
+            index_elements=["event_id", "endpoint_id"],
+            set_={"state": PENDING, "attempt": 0, "due_ms": sa.bindparam("due_ms")},
+            where=DELIVERY.c.lease.is_(None),
+        )
+    )
+)
+OF_ENDPOINT = DELIVERY.c.endpoint_id == sa.bindparam("endpoint")
+REPLAY = Command(
+    sa.update(DELIVERY)
+    .where(OF_ENDPOINT, DELIVERY.c.state == FAILED, DELIVERY.c.created_ms >= sa.bindparam("since_ms"))
+    .values(state=PENDING, attempt=0, due_ms=sa.bindparam("now_ms"), lease=None)
+)
+GIVE_UP = Command(sa.update(DELIVERY).where(OF_ENDPOINT, DELIVERY.c.state == PENDING, DELIVERY.c.lease.is_(None)).values(state=FAILED))
+DROP_ATTEMPTS = Command(
+    sa.delete(ATTEMPT).where(ATTEMPT.c.delivery_id.in_(sa.select(DELIVERY.c.id).where(OF_ENDPOINT, DELIVERY.c.state == PENDING)))
+)
+DROP = Command(sa.delete(DELIVERY).where(OF_ENDPOINT, DELIVERY.c.state == PENDING))
+LIST = Query(
+    DeliveryRow,
+    sa.select(*(DELIVERY.c[name] for name in DeliveryRow._fields))
+    .where(DELIVERY.c.event_id == sa.bindparam("event"), DELIVERY.c.id < sa.bindparam("after"))
+    .order_by(DELIVERY.c.id.desc())
+    .limit(sa.bindparam("most")),
+)
+NEWEST_ATTEMPTS = Query(
+    AttemptRow,
+    sa.select(*(ATTEMPT.c[name] for name in AttemptRow._fields))
+    .where(ATTEMPT.c.delivery_id == sa.bindparam("delivery"))
+    .order_by(ATTEMPT.c.number.desc())
+    .limit(ATTEMPTS_SHOWN),
+)
+
+
+def enqueue(connection: Connection, *, event: str, organisation: str, now_ms: int, ids: Ids) -> None:
+    """Queue an event for every enabled endpoint, each at the start of the schedule; attempts keep their numbers."""
+    rows = [
+        {"id": ids.new("dlv_"), "event_id": event, "endpoint_id": endpoint.id, "organisation": organisation, "due_ms": now_ms}
+        for endpoint in connection.all(ENABLED, organisation=organisation)
+    ]
+    connection.run_many(QUEUE, rows)
+
+
+def replay(connection: Connection, *, endpoint: str, since_ms: int, now_ms: int) -> int:
+    """Start the schedule of an endpoint's failed deliveries again; how many."""
+    return connection.run(REPLAY, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
+
+
+def give_up(connection: Connection, *, endpoint: str) -> None:
+    """The endpoint was disabled: what waits has failed. What is under way is decided by its ack."""
+    connection.run(GIVE_UP, endpoint=endpoint)
+
+
+def drop_pending(connection: Connection, *, endpoint: str) -> None:
+    """The endpoint is gone: what waits, and what is under way, goes with it. Ended deliveries stay in their event's list."""
+    connection.run(DROP_ATTEMPTS, endpoint=endpoint)
+    connection.run(DROP, endpoint=endpoint)
+
+
+def list_deliveries(connection: Connection, *, event: str, after: str | None, most: int) -> list[tuple[DeliveryRow, list[AttemptRow]]]:
+    """An event's deliveries, newest first, each with its newest attempts in the order they were made."""
+    rows = connection.all(LIST, event=event, after=after or AFTER_ALL, most=most)
+    return [(row, connection.all(NEWEST_ATTEMPTS, delivery=row.id)[::-1]) for row in rows]

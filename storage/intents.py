@@ -1,0 +1,122 @@
+"""Intents: one eSIM each. Who may attach a plan is decided by conditional updates, never by a read before."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from registry.errors import Conflict, StoreUnavailable
+from registry.ids import Ids
+from storage.connection import Connection
+from storage.events import NewEvent, emit
+from storage.schema import IntentTable
+from storage.statement import Query, table
+
+INTENT = table(IntentTable)
+# Sorts behind every id: z is the last character of their alphabet.
+AFTER_ALL = "cni_" + "z" * 27
+
+
+class IntentRow(NamedTuple):
+    """An intent as it is shown: `plan`, `details` (its metadata) and `error` are JSON text, `esim` is sealed."""
+
+    id: str
+    organisation: str
+    status: str
+    livemode: int
+    plan_id: str | None
+    plan: str | None
+    details: str
+    iccid: str | None
+    esim: str | None
+    error: str | None
+    created: int
+
+
+class Issued(NamedTuple):
+    """What an issued eSIM writes into its intent."""
+
+    plan_id: str
+    plan: str
+    livemode: int
+    iccid: str
+    esim: str
+
+
+class Taken(NamedTuple):
+    """A row was written."""
+
+    id: str
+
+
+COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(INTENT.c[name] for name in IntentRow._fields)
+OWN = INTENT.c.organisation == sa.bindparam("organisation")
+# Nothing used yet, nothing told, seen on no network.
+FRESH: dict[str, int | None] = {"used_bytes": 0, "notified_percent": 0, "attached_at": None}
+INSERT = Query(
+    Taken,
+    lambda dialect: (
+        dialect.insert(INTENT)
+        .values({name: sa.bindparam(name) for name in IntentRow._fields} | FRESH)
+        .on_conflict_do_nothing(index_elements=["iccid"])
+        .returning(INTENT.c.id)
+    ),
+)
+READ = Query(IntentRow, sa.select(*COLUMNS).where(INTENT.c.id == sa.bindparam("intent"), OWN))
+LIST = Query(
+    IntentRow,
+    sa.select(*COLUMNS).where(OWN, INTENT.c.id < sa.bindparam("after")).order_by(INTENT.c.id.desc()).limit(sa.bindparam("most")),
+)
+HOLDER = Query(Taken, sa.select(INTENT.c.id).where(INTENT.c.iccid == sa.bindparam("iccid")))
+ATTACH = Query(
+    IntentRow,
+    sa.update(INTENT)
+    .where(INTENT.c.id == sa.bindparam("intent"), INTENT.c.organisation == sa.bindparam("owner"), INTENT.c.status == "requires_plan")
+    .values({"status": "succeeded"} | {name: sa.bindparam(f"new_{name}") for name in Issued._fields})
+    .returning(*COLUMNS),
+)
+
+
+def insert_intent(connection: Connection, *, row: IntentRow, event: NewEvent | None, ids: Ids) -> None:
+    """A new intent and, when it has its eSIM already, the event that says so."""
+    if connection.first(INSERT, **row._asdict()) is None:
+        raise iccid_taken()
+    if event is not None:
+        emit(connection, event=event, ids=ids)
+
+
+def find_intent(connection: Connection, *, intent: str, organisation: str) -> IntentRow | None:
+    """One intent of an organisation."""
+    return connection.first(READ, intent=intent, organisation=organisation)
+
+
+def list_intents(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[IntentRow]:
+    """Newest first."""
+    return connection.all(LIST, organisation=organisation, after=after or AFTER_ALL, most=most)
+
+
+def attach_plan(
+    connection: Connection, *, intent: str, organisation: str, issued: Issued, event: NewEvent, ids: Ids
+) -> tuple[IntentRow | None, bool]:
+    """Give an intent that waits for a plan its eSIM: the row as it is now, and whether this call did it."""
+    if connection.first(HOLDER, iccid=issued.iccid) is not None:
+        raise iccid_taken()
+    changed = connection.first(ATTACH, intent=intent, owner=organisation, **{f"new_{k}": v for k, v in issued._asdict().items()})
+    if changed is not None:
+        emit(connection, event=event, ids=ids)
+        return changed, True
+    return connection.first(READ, intent=intent, organisation=organisation), False
+
+
+def iccid_taken() -> StoreUnavailable:
+    """Two random ICCIDs met (once in about 10^14 pairs): nothing was done, and the next call draws another."""
+    return StoreUnavailable("The ICCID that was drawn is taken; nothing was done. Repeat the call, with the same key if it has one")
+
+
+def not_confirmable(status: str) -> Conflict:
+    """The intent has left requires_plan."""
+    return Conflict(
+        f"This intent is {status}; only an intent in requires_plan takes a plan",
+        code="intent_not_confirmable",
+        hint="Read it with get_connectivity_intent, or create a new one with create_connectivity_intent",
+    )

@@ -1,0 +1,1 @@
+"""Schema revisions, run by alembic through `storage.migrate`."""

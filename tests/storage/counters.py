@@ -1,0 +1,67 @@
+"""A small ledger for the tests of the engine: named counters in the `change` table."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.connection import Connection
+from storage.schema import ChangeTable
+from storage.statement import Command, Query, table
+
+CHANGE = table(ChangeTable)
+
+
+class Counter(NamedTuple):
+    name: str
+    value: int
+
+
+class Total(NamedTuple):
+    total: int
+
+
+INSERT = Command(sa.insert(CHANGE))
+INSERT_IF_NEW = Command(lambda dialect: dialect.insert(CHANGE).on_conflict_do_nothing())
+BY_NAME = Query(Counter, sa.select(CHANGE.c.name, CHANGE.c.value).where(CHANGE.c.name == sa.bindparam("name")))
+ALL = Query(Counter, sa.select(CHANGE.c.name, CHANGE.c.value).order_by(CHANGE.c.name))
+SUM = Query(Total, sa.select(sa.func.sum(CHANGE.c.value).label("total")))
+BUMP = Query(
+    Counter,
+    sa.update(CHANGE)
+    .where(CHANGE.c.name == sa.bindparam("key"), CHANGE.c.value <= sa.bindparam("limit") - sa.bindparam("step"))
+    .values(value=CHANGE.c.value + sa.bindparam("step"))
+    .returning(CHANGE.c.name, CHANGE.c.value),
+)
+
+
+def insert(connection: Connection, name: str, value: int = 0) -> int:
+    return connection.run(INSERT, name=name, value=value)
+
+
+def insert_many(connection: Connection, *names: str) -> int:
+    return connection.run_many(INSERT, [{"name": name, "value": 1} for name in names])
+
+
+def insert_then_fail(connection: Connection, name: str) -> None:
+    insert(connection, name)
+    raise LookupError(name)
+
+
+def bump(connection: Connection, key: str, *, limit: int = 1_000_000, step: int = 1) -> int | None:
+    row = connection.first(BUMP, key=key, limit=limit, step=step)
+    return None if row is None else row.value
+
+
+def value_of(connection: Connection, name: str) -> int | None:
+    row = connection.first(BY_NAME, name=name)
+    return None if row is None else row.value
+
+
+def names(connection: Connection) -> list[str]:
+    return [row.name for row in connection.all(ALL)]
+
+
+def total(connection: Connection) -> int:
+    row = connection.first(SUM)
+    assert row is not None
+    return row.total

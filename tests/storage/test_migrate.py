@@ -1,0 +1,170 @@
+"""Schema versions: up, down and up again, who migrates when several start, and who must not."""
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from registry.errors import StoreUnavailable
+from storage.locked import locked
+from storage.migrate import HEAD, REVISIONS, SCRIPTS, SchemaMismatch, behind, current_revision, downgrade, ensure_current, upgrade
+from storage.schema import SQLModel
+from storage.store import open_store
+from tests.databases import NO_POSTGRES, migrated_sqlite, postgres_url, sqlite_url
+from tests.storage.counters import insert, value_of
+
+RACE = """
+import sys
+from storage.migrate import upgrade
+print("ready", flush=True)
+sys.stdin.readline()
+print(upgrade(sys.argv[1]))
+"""
+
+IMPORTED = """
+import sys
+from storage.migrate import ensure_current
+print(ensure_current(sys.argv[1]), "alembic" in sys.modules, "psycopg" in sys.modules)
+"""
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def new_database(request: pytest.FixtureRequest, tmp_path: Path):
+    """The address of a database without anything in it."""
+    if request.param == "sqlite":
+        yield sqlite_url(tmp_path)
+        return
+    with postgres_url() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        yield url
+
+
+def drift(url: str) -> list[object]:
+    with locked(url) as database:
+        return compare_metadata(MigrationContext.configure(database.connection), SQLModel.metadata)
+
+
+def test_the_known_revisions_are_the_files_oldest_first() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    config.set_main_option("path_separator", "os")
+    scripts = ScriptDirectory.from_config(config).walk_revisions()
+    assert tuple(reversed([script.revision for script in scripts])) == REVISIONS
+
+
+def test_upgrading_an_empty_database_gives_exactly_the_tables_of_the_schema(new_database: str) -> None:
+    assert current_revision(new_database) is None
+    assert behind(new_database)
+    assert upgrade(new_database)
+    assert current_revision(new_database) == HEAD
+    assert not upgrade(new_database)
+    assert not ensure_current(new_database)
+    assert drift(new_database) == []
+
+
+def test_down_to_base_and_up_again(new_database: str) -> None:
+    upgrade(new_database)
+    assert downgrade(new_database, "base")
+    assert current_revision(new_database) is None
+    assert not downgrade(new_database, "base")
+    assert upgrade(new_database)
+    assert drift(new_database) == []
+
+
+def test_a_second_upgrade_keeps_the_data(new_database: str) -> None:
+    upgrade(new_database)
+    store = open_store(new_database)
+    asyncio.run(store.write(insert, "a", value=5))
+    upgrade(new_database)
+    assert asyncio.run(store.read(value_of, "a")) == 5
+    asyncio.run(store.aclose())
+
+
+def test_of_six_starters_one_migrates_and_the_others_find_it_done(new_database: str) -> None:
+    starters = [
+        subprocess.Popen([sys.executable, "-c", RACE, new_database], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
+        for _ in range(6)
+    ]
+    for starter in starters:
+        assert starter.stdout is not None
+        assert starter.stdout.readline() == b"ready\n"
+    for starter in starters:
+        assert starter.stdin is not None
+        starter.stdin.write(b"\n")
+        starter.stdin.flush()
+    answers = [starter.communicate(timeout=60)[0].decode().strip() for starter in starters]
+    assert sorted(answers) == ["False"] * 5 + ["True"]
+    assert drift(new_database) == []
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(SCRIPTS.parent.parent)}
+
+
+def test_a_database_of_a_newer_program_is_refused(new_database: str) -> None:
+    upgrade(new_database)
+    with locked(new_database) as database:
+        database.connection.exec_driver_sql("update alembic_version set version_num = '9999'")
+    for refused in (behind, ensure_current, upgrade):
+        with pytest.raises(SchemaMismatch, match=r"'9999'.*newer program"):
+            refused(new_database)
+
+
+@pytest.mark.postgres
+def test_a_server_on_postgresql_does_not_migrate_by_itself() -> None:
+    with postgres_url() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        with pytest.raises(SchemaMismatch, match="reseller db upgrade"):
+            ensure_current(url)
+        assert current_revision(url) is None
+
+
+def test_a_server_on_sqlite_migrates_and_keeps_a_copy_of_what_was_there(tmp_path: Path) -> None:
+    url = sqlite_url(tmp_path)
+    assert ensure_current(url)
+    assert [file.name for file in tmp_path.iterdir()] == ["service.db"]
+    assert ((tmp_path / "service.db").stat().st_mode & 0o077) == 0
+    downgrade(url, "base")
+    assert ensure_current(url)
+    copies = [file for file in tmp_path.iterdir() if "before" in file.name]
+    assert [file.name for file in copies] == [f"service.db.before-{HEAD}"]
+    assert (copies[0].stat().st_mode & 0o077) == 0
+
+
+def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "service.db")) as other:
+        other.execute("create table theirs (id)")
+    with pytest.raises(StoreUnavailable, match="another program"):
+        ensure_current(sqlite_url(tmp_path))
+    with closing(sqlite3.connect(tmp_path / "service.db")) as other:
+        assert other.execute("select name from sqlite_master").fetchall() == [("theirs",)]
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "service.db").write_text("notes " * 200)
+    with pytest.raises(StoreUnavailable, match="not a database"):
+        ensure_current(sqlite_url(tmp_path))
+    assert (tmp_path / "service.db").read_text() == "notes " * 200
+
+
+def test_an_address_that_is_neither_is_refused_without_showing_its_password() -> None:
+    with pytest.raises(ValueError, match="'mysql'") as caught:
+        current_revision("mysql://user:hunter2@host/db")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_current_database_is_recognised_without_importing_alembic(tmp_path: Path) -> None:
+    url = migrated_sqlite(tmp_path)
+    done = subprocess.run([sys.executable, "-c", IMPORTED, url], capture_output=True, text=True, check=True, env=environment())
+    assert done.stdout.split() == ["False", "False", "False"]

@@ -1,0 +1,86 @@
+"""Statements: what is rendered, and what is refused when it is first used."""
+
+from textwrap import wrap
+from typing import NamedTuple
+
+import pytest
+import sqlalchemy as sa
+from inline_snapshot import snapshot
+
+from storage.statement import Command, Query, postgresql_dialect, sqlite_dialect
+from tests.storage.counters import CHANGE, Counter
+
+DIALECTS = [sqlite_dialect(), postgresql_dialect()]
+
+
+class Name(NamedTuple):
+    name: str
+
+
+def both(statement: Query[Name] | Query[Counter] | Command) -> list[tuple[list[str], dict[str, object]]]:
+    texts = [statement.text(dialect) for dialect in DIALECTS]
+    return [(wrap(" ".join(text.sql.split()), 100), dict(text.literals)) for text in texts]
+
+
+def test_lists_limits_and_literals_are_bound_beside_the_callers_values() -> None:
+    page = sa.select(CHANGE.c.name).where(CHANGE.c.name.in_(["a", "b"]), CHANGE.c.name.like("9%")).limit(sa.bindparam("count")).offset(2)
+    assert both(Query(Name, page)) == snapshot(
+        [
+            (
+                [
+                    "SELECT change.name FROM change WHERE change.name IN (:name_1_1, :name_1_2) AND change.name LIKE",
+                    ":name_2 LIMIT :count OFFSET :param_1",
+                ],
+                {"name_2": "9%", "param_1": 2, "name_1_1": "a", "name_1_2": "b"},
+            ),
+            (
+                [
+                    "SELECT change.name FROM change WHERE change.name IN (%(name_1_1)s::VARCHAR, %(name_1_2)s::VARCHAR)",
+                    "AND change.name LIKE %(name_2)s::VARCHAR LIMIT %(count)s OFFSET %(param_1)s::INTEGER",
+                ],
+                {"name_2": "9%", "param_1": 2, "name_1_1": "a", "name_1_2": "b"},
+            ),
+        ]
+    )
+
+
+def test_an_upsert_reads_alike_on_both() -> None:
+    upsert = Command(
+        lambda dialect: (insert := dialect.insert(CHANGE)).on_conflict_do_update(
+            index_elements=["name"], set_={"value": insert.excluded.value}
+        )
+    )
+    assert both(upsert) == snapshot(
+        [
+            (["INSERT INTO change (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value =", "excluded.value"], {}),
+            (
+                [
+                    "INSERT INTO change (name, value) VALUES (%(name)s::VARCHAR, %(value)s::BIGINT) ON CONFLICT (name) DO",
+                    "UPDATE SET value = excluded.value",
+                ],
+                {},
+            ),
+        ]
+    )
+
+
+def test_columns_that_are_not_the_rows_fields_are_refused() -> None:
+    with pytest.raises(TypeError, match="name and order must agree"):
+        Query(Counter, sa.select(CHANGE.c.value, CHANGE.c.name)).text(DIALECTS[0])
+
+
+def test_a_query_without_rows_is_refused() -> None:
+    with pytest.raises(TypeError, match="name and order must agree"):
+        Query(Name, sa.delete(CHANGE)).text(DIALECTS[0])
+
+
+def test_a_list_that_is_known_only_at_the_call_is_refused() -> None:
+    statement = Command(sa.delete(CHANGE).where(CHANGE.c.name.in_(sa.bindparam("names", expanding=True))))
+    with pytest.raises(TypeError, match="lists"):
+        statement.text(DIALECTS[0])
+
+
+def test_a_python_default_is_refused_rather_than_skipped() -> None:
+    thing = sa.Table("thing", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("at", sa.Integer, default=3))
+    with pytest.raises(TypeError, match="defaults"):
+        Command(sa.insert(thing).values(id=1)).text(DIALECTS[0])

@@ -1,0 +1,88 @@
+"""What `serve` prints once it listens: a tree for people, or one line of JSON for programs."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import orjson
+
+from registry.ports import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A server that listens."""
+
+    site: Site
+    database: str
+    mode: Literal["demo", "production", "development"]
+    organisation: str | None
+    api_key: str | None
+    pid: int
+    tools: int
+
+    def as_json(self) -> str:
+        """One line; `api_key` is null when the key was made by an earlier start, since only its digest is kept."""
+        return orjson.dumps(
+            {
+                "base_url": self.site.base_url,
+                "mcp_url": self.site.mcp_url,
+                "api_key": self.api_key,
+                "org_id": self.organisation,
+                "database": self.database,
+                "mode": self.mode,
+                "pid": self.pid,
+            }
+        ).decode()
+
+    def as_tree(self) -> str:
+        """Addresses, database, mode, key, and the two things to do first."""
+        key = self.api_key or "$RESELLER_API_KEY"
+        shown = f"{self.api_key}  (shown this once)" if self.api_key else "made by an earlier start; a new one: reseller keys create"
+        mode = {
+            "demo": "demo: the network is simulated and no money moves",
+            "development": "development",
+            "production": "production",
+        }[self.mode]
+        branches = [
+            ("API", self.site.base_url),
+            ("MCP", f"{self.site.mcp_url}  ({self.tools} tools)"),
+            ("Docs", self.site.docs_url),
+            ("OpenAPI", f"{self.site.base_url}/openapi.json"),
+            ("Database", self.database),
+            ("Mode", mode),
+            ("Key", shown),
+        ]
+        lines = ["Connectivity reseller"]
+        lines += [f"{'└' if last else '├'}─ {name:<9} {value}" for last, (name, value) in marked(branches)]
+        return "\n".join(
+            [
+                *lines,
+                "",
+                "Issue a first test eSIM:",
+                "",
+                curl(self.site, key),
+                "",
+                "Or let an agent do it, over MCP:",
+                "",
+                mcp_block(self.site, key),
+            ]
+        )
+
+
+def marked(branches: list[tuple[str, str]]) -> list[tuple[bool, tuple[str, str]]]:
+    """Which branch is the last."""
+    return [(index == len(branches) - 1, branch) for index, branch in enumerate(branches)]
+
+
+def curl(site: Site, key: str) -> str:
+    """A first eSIM by curl, ready to paste."""
+    return (
+        f"curl -s {site.base_url}/v1/connectivity/intents -H 'Authorization: Bearer {key}' "
+        "-H 'Idempotency-Key: my-first-esim' -H 'Content-Type: application/json' -d '{\"plan\": \"test_global_1gb\"}'"
+    )
+
+
+def mcp_block(site: Site, key: str) -> str:
+    """The configuration that MCP clients understand."""
+    server = {"type": "http", "url": site.mcp_url, "headers": {"Authorization": f"Bearer {key}"}}
+    return orjson.dumps({"mcpServers": {"connectivity": server}}, option=orjson.OPT_INDENT_2).decode()

@@ -1,0 +1,73 @@
+"""Calls in this process, on the database of the settings: no server needed, the operator is trusted as an admin."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from operations.catalogue import CATALOGUE
+from registry.answer import answer
+from registry.call import Call, Reply
+from registry.caller import BRIDGE, Caller
+from registry.operation import Auth, Operation
+from storage.accounts import list_members, list_organisations
+from transports.cli.failure import Failure
+from transports.service import Service, build_service
+from transports.settings import Settings
+
+BASE_URL = "http://127.0.0.1:8000"
+
+
+def to_stderr(text: str) -> None:
+    """Faults of ours, for the person at the terminal."""
+    import sys
+
+    sys.stderr.write(text + "\n")
+
+
+async def open_local(settings: Settings) -> Service:
+    """The service without doors."""
+    service = build_service(settings, BASE_URL, report=to_stderr)
+    await service.start()
+    return service
+
+
+async def local_caller(service: Service, organisation: str | None) -> Caller:
+    """The admin of the organisation named, or of the only one there is."""
+    known = await service.store.read(list_organisations)
+    if organisation is None and len(known) != 1:
+        names = ", ".join(f"{o.id} ({o.name})" for o in known) or "none yet; `reseller serve` makes a demo one"
+        raise Failure(f"--org: name the organisation to act for; there are: {names}")
+    chosen = organisation or known[0].id
+    members = await service.store.read(list_members, organisation=chosen)
+    caller = await service.directory.member(members[0].person_id, chosen) if members else None
+    if caller is None:
+        raise Failure(f"--org: {chosen} is unknown or has no members")
+    return caller
+
+
+async def call_locally(
+    settings: Settings,
+    operation: Operation[Any, Any],
+    arguments: Mapping[str, Any],
+    *,
+    organisation: str | None,
+    idempotency_key: str | None,
+    confirm_token: str | None,
+) -> Reply:
+    """One call through the same pipeline as every other door."""
+    if operation.id not in CATALOGUE.operations:
+        raise Failure(f"{operation.id}: no such operation")
+    service = await open_local(settings)
+    try:
+        caller = BRIDGE if operation.auth is Auth.INTERNAL else await local_caller(service, organisation)
+        call = Call(
+            operation=operation,
+            surface="cli",
+            request_id=service.ids.new("req_"),
+            caller=caller,
+            arguments=arguments,
+            idempotency_key=idempotency_key,
+            confirm_token=confirm_token,
+        )
+        return await answer(service.pipeline, call, lambda call, error: to_stderr(f"{call.request_id}: {type(error).__name__}"))
+    finally:
+        await service.stop()

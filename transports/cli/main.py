@@ -1,0 +1,64 @@
+"""`reseller`: run the service, call it, look after it."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from registry.errors import Refusal
+from transports.cli.failure import Failure
+from transports.settings import BadSettings
+
+Data = Annotated[Path | None, typer.Option("--data", help="Directory that keeps all state of the embedded default.")]
+
+HELP = "Issue eSIMs, run a fleet, bill it and sell it: over HTTP, MCP and here."
+
+
+def make_app(words: list[str]) -> typer.Typer:
+    """The commands; those that cost start-up time are loaded only when they are asked for."""
+    app = typer.Typer(name="reseller", help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+    from transports.cli.serve import serve  # the one command whose start-up time is measured is loaded alone
+
+    app.command()(serve)
+    if words[:1] == ["serve"]:
+        app.callback()(lambda: None)  # keeps `serve` a word of the command line although it is the only one here
+        return app
+    from transports.cli.call import call_app
+    from transports.cli.database import database_app
+    from transports.cli.doctor import doctor
+    from transports.cli.documents import openapi, reference
+    from transports.cli.keys import keys_app
+    from transports.cli.mcp import mcp_app
+    from transports.cli.worker import worker
+
+    app.command()(worker)
+    app.add_typer(call_app(), name="call")
+    app.add_typer(keys_app, name="keys")
+    app.add_typer(database_app, name="db")
+    app.add_typer(mcp_app, name="mcp")
+    for plain in (openapi, reference, doctor):
+        app.command()(plain)
+    return app
+
+
+def main() -> None:
+    """Run a command; what the user can mend is one line on stderr, not a traceback."""
+    words = sys.argv[1:]
+    try:
+        make_app(words)(prog_name="reseller")
+    except Failure as failure:
+        fail(failure.message, failure.exit_code)
+    except BadSettings as wrong:
+        fail(str(wrong), 2)
+    except Refusal as refusal:
+        fail(refusal.message, 3)
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def fail(message: str, code: int) -> None:
+    """One line, and the exit code."""
+    sys.stderr.write(message + "\n")
+    sys.exit(code)

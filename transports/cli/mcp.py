@@ -1,0 +1,69 @@
+"""`reseller mcp`: connect an MCP client, or be one's server over stdio."""
+
+import asyncio
+import os
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from transports.cli.render import print_line
+from transports.settings import load_settings
+
+mcp_app = typer.Typer(no_args_is_help=True, help="Connect MCP clients.")
+Toolsets = Annotated[str, typer.Option("--toolsets", help="Comma-separated toolsets or presets; empty: connectivity and operator.")]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Offer only tools that change nothing.")]
+
+
+class Client(StrEnum):
+    """MCP clients whose configuration we know."""
+
+    CLAUDE_CODE = "claude-code"
+    CLAUDE_DESKTOP = "claude-desktop"
+    CURSOR = "cursor"
+    VSCODE = "vscode"
+
+
+@mcp_app.command("config")
+def config(
+    client: Annotated[Client, typer.Argument(help="The client to configure.")],
+    url: Annotated[str, typer.Option("--url", help="The server's MCP address.")] = "http://127.0.0.1:8000/mcp",
+    key: Annotated[str, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key to put into the block.")] = "<API_KEY>",
+) -> None:
+    """Print what the client's configuration needs; nothing is written anywhere."""
+    server: dict[str, Any] = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {key}"}}
+    if client is Client.CLAUDE_CODE:
+        header = shlex.quote(f"Authorization: Bearer {key}")
+        print_line(f"claude mcp add --transport http connectivity {shlex.quote(url)} --header {header}")
+        return
+    # Claude Desktop starts local servers only, so it gets the stdio command; it needs no key.
+    blocks: dict[Client, dict[str, Any]] = {
+        Client.CLAUDE_DESKTOP: {"mcpServers": {"connectivity": {"command": reseller(), "args": ["mcp", "stdio"]}}},
+        Client.CURSOR: {"mcpServers": {"connectivity": {"url": url, "headers": server["headers"]}}},
+        Client.VSCODE: {"servers": {"connectivity": server}},
+    }
+    print_line(orjson.dumps(blocks[client], option=orjson.OPT_INDENT_2).decode())
+
+
+def reseller() -> str:
+    """This command's own path, for clients that start it."""
+    return str(Path(sys.executable).with_name("reseller"))
+
+
+@mcp_app.command("stdio")
+def stdio(
+    toolsets: Toolsets = "",
+    read_only: ReadOnly = False,
+    org: Annotated[str | None, typer.Option("--org", help="The organisation to act for, when there are several.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None,
+) -> None:
+    """Serve MCP over standard input and output, on the local database, as the organisation's admin."""
+    from transports.cli.stdio import serve_stdio  # brings the MCP SDK
+
+    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    names = tuple(name.strip() for name in toolsets.split(",") if name.strip())
+    asyncio.run(serve_stdio(settings, organisation=org, names=names, read_only=read_only))

@@ -1,0 +1,62 @@
+"""Calls of a server elsewhere, over HTTP."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from clients.failure import OutboundFailed
+from clients.http import Outbound
+from registry.binding import Binding
+from registry.call import Reply
+from registry.operation import Operation
+from transports.cli.failure import Failure
+
+LARGEST_ANSWER = 64 * 1024 * 1024
+
+
+async def call_remotely(
+    url: str,
+    key: str | None,
+    operation: Operation[Any, Any],
+    arguments: Mapping[str, Any],
+    *,
+    idempotency_key: str | None,
+    confirm_token: str | None,
+) -> Reply:
+    """The same call as curl would make it."""
+    binding = Binding(operation)
+    path = operation.path
+    for name in binding.path_names:
+        path = path.replace("{" + name + "}", quote(str(arguments[name]), safe=""))
+    rest = {name: value for name, value in arguments.items() if name not in binding.path_names}
+    headers = {"accept": "application/json"}
+    if key:
+        headers["authorization"] = f"Bearer {key}"
+    if idempotency_key:
+        headers[operation.once.header if operation.once else "Idempotency-Key"] = idempotency_key
+    if confirm_token:
+        headers["x-confirm-token"] = confirm_token
+    content = b""
+    if binding.has_body:
+        headers["content-type"], content = "application/json", orjson.dumps(rest)
+    elif rest:
+        path += "?" + urlencode({name: text_of(value) for name, value in rest.items()})
+    outbound = Outbound()
+    try:
+        reply = await outbound.exchange(operation.method, url.rstrip("/") + path, headers=headers, content=content, keep=LARGEST_ANSWER)
+    except OutboundFailed as error:
+        raise Failure(f"--url: {url} does not answer ({error.kind}); is the server running there?", exit_code=3) from None
+    finally:
+        await outbound.aclose()
+    return Reply(reply.status, reply.body, media_type=reply.headers.get("content-type", ""), headers=dict(reply.headers))
+
+
+def text_of(value: Any) -> str:
+    """A value as a query parameter."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join(str(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # JSON
+    return str(value)

@@ -1,0 +1,21 @@
+"""What the door and the server protocol tell each other about a request, in the state of its scope."""
+
+from registry.errors import Refusal
+
+REQUEST = "request_id"
+"""Set by the door: the id of the request."""
+TIMED_OUT = "timed_out"
+"""Set by the protocol: the body did not arrive in time."""
+OVERLOADED = "overloaded"
+"""Set by the protocol: the server is at its limit and this request is one too many."""
+
+
+class Overloaded(Refusal):
+    """The server holds as many connections as it may."""
+
+    status = 503
+    code = "overloaded"
+
+    def __init__(self) -> None:
+        super().__init__("The server is at its limit of connections", hint="Repeat the request in a second")
+        self.headers.update({"Retry-After": "1", "Connection": "close"})

@@ -1,0 +1,18 @@
+"""How long a client may take, and how much the server holds."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Seconds for the parts of a request, and the caps that only the server can keep."""
+
+    headers: float = 10.0
+    body: float = 30.0
+    keep_alive: int = 15
+    shutdown: int = 10
+    concurrency: int = 512
+    """Connections and running requests; one more is answered with 503."""
+    head_bytes: int = 25 * 1024
+    """Slightly more than the door's limits for URL and headers together, so that it is the door that answers."""
+    backlog: int = 2048

@@ -1,0 +1,146 @@
+"""uvicorn's httptools protocol with what it lacks: deadlines for the receipt of a request, a cap on its head, our error bodies.
+
+uvicorn has a keep-alive timer only, and every byte restarts it: a client that sends one byte a second holds its connection for ever.
+A request that arrives in one packet costs no timer here.
+"""
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum
+from typing import TypeAlias, cast
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from registry.errors import BadRequest, HeadersTooLarge, Refusal, RequestTimeout
+from registry.ids import Ids
+from transports.http.connection import OVERLOADED, REQUEST, TIMED_OUT
+from transports.http.deadlines import Deadlines
+from transports.http.raw import raw_answer
+
+Refused: TypeAlias = Callable[[str, Refusal], None]
+
+
+class Part(Enum):
+    """What has to arrive next."""
+
+    NOTHING = "nothing"
+    HEAD = "head"
+    BODY = "body"
+
+
+class DeadlineProtocol(HttpToolsProtocol):
+    """One connection. A part that is complete when its packet has been parsed never gets a timer."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, object],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        deadlines: Deadlines,
+        ids: Ids,
+        refused: Refused,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._deadlines, self._ids, self._refused = deadlines, ids, refused
+        self.limit_concurrency = None  # uvicorn's own answer is not our error body
+        self._timer: asyncio.TimerHandle | None = None
+        self._part, self._changed = Part.HEAD, False
+        self._in_head, self._head_bytes = False, 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._disarm()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser, then set the deadline of whatever is incomplete."""
+        self._changed = False
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > self._deadlines.head_bytes:
+                self._refuse(HeadersTooLarge("The request line and headers are too large", hint="Send fewer or shorter headers"))
+                return
+        if self._changed:
+            self._disarm()
+            self._arm()
+        elif self._part is Part.NOTHING:  # bytes between requests that begin none: they stopped uvicorn's keep-alive timer
+            self._part = Part.HEAD
+            self._arm()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._part, self._changed = Part.HEAD, True
+        self._in_head, self._head_bytes = True, 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # After the head these are trailers: uvicorn would add them to the headers of the request.
+        if self._in_head:
+            super().on_header(name, value.strip(b" \t"))  # httptools keeps trailing whitespace
+
+    def on_headers_complete(self) -> None:
+        self._part, self._changed, self._in_head = Part.BODY, True, False
+        state, limit = self.server_state, self._deadlines.concurrency
+        if len(state.connections) > limit or len(state.tasks) >= limit:
+            cast(dict[str, object], self.scope.get("state", {}))[OVERLOADED] = True
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._part, self._changed = Part.NOTHING, True
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What the parser refused; its own words stay out of the answer."""
+        del msg
+        self._refuse(BadRequest("The request is not valid HTTP/1.1", hint="Check the request line, the headers and the body's framing"))
+
+    def _arm(self) -> None:
+        if self._part is not Part.NOTHING:
+            seconds = self._deadlines.headers if self._part is Part.HEAD else self._deadlines.body
+            self._timer = self.loop.call_later(seconds, self._expired)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _answering(self) -> RequestResponseCycle | None:
+        """The newest request whose answer is not complete."""
+        cycle = cast(RequestResponseCycle | None, self.cycle)  # None before the first request, whatever uvicorn declares
+        return None if cycle is None or cycle.response_complete else cycle
+
+    def _expired(self) -> None:
+        """The deadline has passed; an answer under way is not cut because the next request starts slowly."""
+        self._timer = None
+        if self._part is Part.HEAD and self._answering() is not None:
+            self._arm()
+        elif self._part is Part.HEAD and not self._in_head:
+            self.transport.close()  # nothing of a request has come: there is nobody to tell
+        else:
+            self._refuse(RequestTimeout("The request did not arrive in time", hint="Send the request again, at once and whole"))
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer, unless another answer has begun or is owed first, and end the connection; a reader of the body learns it."""
+        if self.transport.is_closing():
+            return
+        cycle = self._answering()
+        if cycle is None:
+            request_id = self._ids.new("req_")
+            self.transport.write(raw_answer(refusal, request_id))
+            self._refused(request_id, refusal)
+        elif self._part is Part.BODY and not cycle.response_started and not self.pipeline:
+            state = cast(dict[str, object], cycle.scope.get("state", {}))
+            state[TIMED_OUT] = isinstance(refusal, RequestTimeout)
+            self.transport.write(raw_answer(refusal, str(state.get(REQUEST) or self._ids.new("req_"))))
+            cycle.disconnected = True  # the application reads the end of its client, and what it still sends goes nowhere
+            cycle.message_event.set()
+        self.transport.close()

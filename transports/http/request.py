@@ -1,0 +1,123 @@
+"""The head of a request: one pass over the header bytes, and a refusal for everything that could be read in two ways."""
+
+import re
+from operator import itemgetter
+from typing import NamedTuple
+
+from registry.errors import BadRequest, Forbidden, HeadersTooLarge, Misdirected, UriTooLong
+from registry.operation import Once
+from transports.http.asgi import HttpScope
+from transports.http.rules import HttpRules
+
+# Any of these twice is two requests in one: never "first wins".
+SINGLE = frozenset(
+    {
+        b"authorization",
+        b"idempotency-key",
+        b"x-idempotency-key",
+        b"x-confirm-token",
+        b"content-type",
+        b"content-encoding",
+        b"content-length",
+        b"transfer-encoding",
+        b"host",
+        b"origin",
+    }
+)
+CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+DIGITS = re.compile(rb"[0-9]{1,18}")
+FRAMING = 4  # ": " and CRLF
+value_of = itemgetter(1)
+
+
+class Head(NamedTuple):
+    """What the door needs of the headers. `length` is None when no Content-Length was sent."""
+
+    single: dict[bytes, bytes]
+    raw_path: bytes
+    length: int | None
+    chunked: bool
+
+    @property
+    def has_body(self) -> bool:
+        """Whether the client announced a body."""
+        return self.chunked or bool(self.length)
+
+    def text(self, name: bytes) -> str | None:
+        """A header as text."""
+        value = self.single.get(name)
+        return None if value is None else value.decode("latin-1")
+
+    def credential(self) -> str | None:
+        """The bearer credential; empty when the scheme came alone, None when another scheme or nothing came.
+
+        Choice: another scheme counts as nothing presented (RFC 6750 3.1), so the 401 tells which scheme to use.
+        """
+        value = self.single.get(b"authorization")
+        if value is None or value[:6].lower() != b"bearer" or value[6:7] not in (b"", b" "):
+            return None
+        return value[7:].strip(b" ").decode("latin-1")
+
+    def idempotency_key(self, once: Once | None) -> str | None:
+        """The key under either of the operation's header names."""
+        key = self.text(b"idempotency-key")
+        if once is None or once.alias is None:
+            return key
+        other = self.text(once.alias.lower().encode())
+        if key is not None and other is not None and key != other:
+            raise BadRequest(
+                f"Idempotency-Key and {once.alias}: given with different values",
+                param="idempotency_key",
+                hint="Send one of the two headers",
+            )
+        return key if other is None else other
+
+
+def read_head(scope: HttpScope, rules: HttpRules) -> Head:
+    """Sizes, ambiguities, host and origin; nothing here looks at who calls."""
+    raw_path = scope.get("raw_path") or scope["path"].encode()
+    if len(raw_path) + len(scope["query_string"]) + 1 > rules.url_bytes:
+        raise UriTooLong(f"The request target is longer than {rules.url_bytes} bytes", hint="Send long input in the body")
+    headers, single, size = scope["headers"], dict[bytes, bytes](), 0
+    for name, value in headers:
+        size += len(name) + len(value) + FRAMING
+        if name in SINGLE:
+            if name in single:
+                raise BadRequest(f"{name.decode()}: the header was sent twice", hint="Send it once")
+            single[name] = value
+    if size > rules.header_bytes:
+        raise HeadersTooLarge(f"The headers are larger than {rules.header_bytes} bytes in all", hint="Send fewer or shorter headers")
+    if CONTROL.search(b"".join(map(value_of, headers))):
+        raise BadRequest("A header value holds a control character or goes over several lines", hint="Send it on one line, as visible text")
+    if len(single.get(b"authorization", b"")) > rules.authorization_bytes:
+        raise HeadersTooLarge(f"authorization: longer than {rules.authorization_bytes} bytes", hint="Send the credential itself")
+    length, chunked = framing(single)
+    check_host(single.get(b"host"), rules)
+    origin = single.get(b"origin")
+    if origin is not None and origin.decode("latin-1") not in rules.origins:
+        raise Forbidden("The origin of this page may not call the service", hint="Its operator lists it in SERVICE_ALLOWED_ORIGINS")
+    return Head(single, raw_path, length, chunked)
+
+
+def framing(single: dict[bytes, bytes]) -> tuple[int | None, bool]:
+    """How long the body is: one way of saying it, and a way we read."""
+    length, coding = single.get(b"content-length"), single.get(b"transfer-encoding")
+    if coding is not None:
+        if length is not None:
+            raise BadRequest("Content-Length and Transfer-Encoding exclude each other", hint="Send one of them")
+        if coding.lower() != b"chunked":
+            raise BadRequest("transfer-encoding: only chunked is taken", hint="Send the body with Content-Length")
+        return None, True
+    if length is None:
+        return None, False
+    if not DIGITS.fullmatch(length):
+        raise BadRequest("content-length: must be a decimal number of bytes", hint="Send the body's length")
+    return int(length), False
+
+
+def check_host(host: bytes | None, rules: HttpRules) -> None:
+    """Refuse other hosts, so that a rebound DNS name reaches nothing."""
+    if host is None:
+        raise BadRequest("host: missing; it is required", hint="Send the host name of the service")
+    if not rules.serves(host.decode("latin-1").lower()):
+        raise Misdirected("This server does not serve the host that was asked for", hint="Its operator lists it in SERVICE_ALLOWED_HOSTS")

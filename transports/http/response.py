@@ -1,0 +1,51 @@
+"""A Reply as ASGI messages: the constant header bytes are prebuilt."""
+
+from urllib.parse import quote
+
+import orjson
+
+from registry.call import Reply
+from registry.errors import Refusal
+from transports.http.asgi import Headers, Send
+
+JSON = "application/json"
+REQUEST_ID = b"request-id"
+PUBLIC_JSON: Headers = [(b"content-type", b"application/json"), (b"x-content-type-options", b"nosniff")]
+PRIVATE_JSON: Headers = [*PUBLIC_JSON, (b"cache-control", b"no-store")]
+BODILESS = (204, 304)
+
+
+def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
+    """The reply of a call that the pipeline never saw."""
+    return Reply(refusal.status, orjson.dumps(refusal.body(request_id)), headers=dict(refusal.headers), refusal=refusal)
+
+
+def header_list(reply: Reply, request_id: str, private: bool) -> Headers:
+    """All headers of an answer but Link. What needs a credential is never cached, unless the operation itself decides."""
+    headers = list(PRIVATE_JSON if private else PUBLIC_JSON)
+    if reply.media_type != JSON:
+        headers[0] = (b"content-type", reply.media_type.encode("latin-1"))
+    if reply.status not in BODILESS:
+        headers.append((b"content-length", b"%d" % len(reply.body)))
+    headers.append((REQUEST_ID, request_id.encode()))
+    for name, value in reply.headers.items():
+        lower = name.lower().encode("latin-1")
+        if lower == b"cache-control" and private:
+            headers.remove(PRIVATE_JSON[-1])
+        headers.append((lower, value.encode("latin-1")))
+    return headers
+
+
+def next_link(raw_path: bytes, query: bytes, cursor: str) -> tuple[bytes, bytes]:
+    """The same path and query with `starting_after` replaced (RFC 8288, relative)."""
+    path = quote(raw_path, safe="/%:@!$&'()*+,;=~-._")
+    kept = [part for part in query.decode("latin-1").split("&") if part and part.partition("=")[0] != "starting_after"]
+    kept.append(f"starting_after={quote(cursor, safe='')}")
+    target = f"{path}?{'&'.join(quote(part, safe='%=:@!$()*+,;~-._/?') for part in kept)}"
+    return b"link", f'<{target}>; rel="next"'.encode()
+
+
+async def send_reply(send: Send, status: int, headers: Headers, body: bytes) -> None:
+    """The two messages of a whole answer."""
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

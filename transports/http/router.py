@@ -1,0 +1,129 @@
+"""Which operation a request means: one dictionary for plain paths, a trie over segments for the others.
+
+The last of many operations costs what the first does: a look-up per segment, whatever the table holds.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from registry.binding import SEGMENT
+from registry.catalogue import AnyOperation
+from registry.errors import BadRequest, MethodNotAllowed
+
+BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+NO_PARAMETERS: Mapping[str, str] = {}
+
+
+class Route(NamedTuple):
+    """An operation, the names of its path parameters in order, and what the door asks of every request for it."""
+
+    operation: AnyOperation
+    names: tuple[str, ...]
+    takes_body: bool
+    private: bool
+
+
+class Found(NamedTuple):
+    """A route and the values of its path parameters."""
+
+    route: Route
+    path: Mapping[str, str]
+
+
+class Node:
+    """One place in the trie."""
+
+    __slots__ = ("children", "param", "routes")
+
+    def __init__(self) -> None:
+        self.children: dict[str, Node] = {}
+        self.param: Node | None = None
+        self.routes: dict[str, Route] = {}
+
+    def below(self, segment: str) -> "Node":
+        """The place one segment deeper, made when it is not there; names of parameters do not matter for the shape."""
+        if not SEGMENT.fullmatch(segment):
+            return self.children.setdefault(segment, Node())
+        if self.param is None:
+            self.param = Node()
+        return self.param
+
+
+class Router:
+    """The table of a catalogue. Declared duplicates were refused by the catalogue already."""
+
+    def __init__(self, operations: Iterable[AnyOperation]) -> None:
+        self._plain: dict[bytes, dict[str, Found]] = {}
+        self._root = Node()
+        for operation in operations:
+            self._add(operation)
+
+    def find(self, method: str, raw_path: bytes) -> Found | None:
+        """The operation of a request; None when the table does not have the path, MethodNotAllowed when it has it otherwise."""
+        plain = self._plain.get(raw_path)
+        if plain is not None:
+            found = plain.get(method)
+            if found is not None:
+                return found
+        segments = split(raw_path)
+        values: list[str] = []
+        allow: set[str] = set()
+        route = walk(self._root, segments, 0, method, values, allow)
+        if route is not None:
+            return Found(route, dict(zip(route.names, values, strict=True)))
+        if not allow:
+            return None
+        allowed = ", ".join(sorted(allow))
+        raise MethodNotAllowed("The path exists, but not with this method", allow=allowed, hint=f"Use one of {allowed}")
+
+    def _add(self, operation: AnyOperation) -> None:
+        takes_body = operation.method not in ("GET", "DELETE")
+        names: tuple[str, ...] = tuple(SEGMENT.findall(operation.path))
+        route = Route(operation, names, takes_body, not operation.public)
+        node = self._root
+        for segment in operation.path.split("/")[1:]:
+            node = node.below(segment)
+        methods = (operation.method, "HEAD") if operation.method == "GET" else (operation.method,)
+        for method in methods:
+            node.routes[method] = route
+            if not names:
+                self._plain.setdefault(operation.path.encode(), {})[method] = Found(route, NO_PARAMETERS)
+
+
+def walk(node: Node, segments: list[str], index: int, method: str, values: list[str], allow: set[str]) -> Route | None:
+    """Literal first, then the parameter, then one step back; `allow` gathers what the path would take instead."""
+    if index == len(segments):
+        route = node.routes.get(method)
+        if route is None:
+            allow.update(node.routes)
+        return route
+    segment = segments[index]
+    child = node.children.get(segment)
+    if child is not None:
+        route = walk(child, segments, index + 1, method, values, allow)
+        if route is not None:
+            return route
+    if node.param is None or not segment:
+        return None
+    values.append(segment)
+    route = walk(node.param, segments, index + 1, method, values, allow)
+    if route is None:
+        values.pop()
+    return route
+
+
+def split(raw_path: bytes) -> list[str]:
+    """The segments, each percent-decoded once and after the split, so that an encoded slash stays inside its segment."""
+    try:
+        if b"%" not in raw_path:
+            return raw_path.decode("ascii").split("/")[1:]
+        if BAD_ESCAPE.search(raw_path):
+            raise BadRequest("The path holds a % that is not followed by two hexadecimal digits", hint="Write % as %25")
+        segments = [unquote_to_bytes(segment).decode("utf-8") for segment in raw_path.split(b"/")[1:]]
+    except UnicodeDecodeError:
+        raise BadRequest("The path is not UTF-8 once it is decoded", hint="Percent-encode its parts as UTF-8") from None
+    if any("\x00" in segment for segment in segments):
+        raise BadRequest("The path holds a NUL character", hint="Remove %00")
+    return segments

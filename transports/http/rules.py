@@ -1,0 +1,25 @@
+"""What the HTTP door takes: sizes, hosts and origins."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRules:
+    """Sizes in bytes. `hosts` are names without a port, `*` stands for any; `origins` are compared whole."""
+
+    hosts: frozenset[str]
+    origins: frozenset[str] = frozenset()
+    url_bytes: int = 8 * 1024
+    header_bytes: int = 16 * 1024
+    authorization_bytes: int = 8 * 1024
+
+    def serves(self, host: str) -> bool:
+        """Whether a Host header names one of our hosts; its port does not matter, since a proxy may have changed it."""
+        if host in self.hosts or "*" in self.hosts:
+            return True
+        if host.startswith("["):
+            name, closed, port = host[1:].partition("]")
+            port = port.removeprefix(":") if closed and port[:1] in ("", ":") else "?"
+        else:
+            name, _, port = host.partition(":")
+        return name.removesuffix(".") in self.hosts and (not port or (port.isascii() and port.isdigit()))

@@ -1,0 +1,125 @@
+"""Running the server: a socket of ours, uvicorn with uvloop and httptools, nothing of its access log."""
+
+import asyncio
+import gc
+import importlib.util
+import logging
+import socket
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from registry.errors import Refusal
+from registry.ids import Ids
+from transports.http.asgi import App
+from transports.http.deadlines import Deadlines
+from transports.logs import Logs, ServerLog
+
+if TYPE_CHECKING:
+    import uvicorn
+
+T = TypeVar("T")
+# Plain asyncio with h11 serves a third of the requests: an installation without these is broken, not slow.
+REQUIRED = ("uvicorn", "uvloop", "httptools")
+# Allocations between collections of the youngest generation; what start-up left behind is frozen and never looked at again.
+GC_THRESHOLD = 20_000
+
+
+class MissingPackage(Exception):
+    """The server cannot run without a package."""
+
+
+def require_packages(names: tuple[str, ...] = REQUIRED) -> None:
+    """Refuse to start without what the server is built on."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        raise MissingPackage(f"the server needs {', '.join(missing)}, which is not installed: run `pip install {' '.join(missing)}`")
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound socket; port 0 takes a free one, which the socket then tells (`port_of`)."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def port_of(bound: socket.socket) -> int:
+    """The port a socket is bound to."""
+    return int(bound.getsockname()[1])
+
+
+def run(main: Coroutine[object, object, T]) -> T:
+    """Run a coroutine on uvloop."""
+    require_packages()
+    import uvloop  # after the check, which names it when it is missing
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main)
+
+
+def make_server(
+    app: App,
+    *,
+    deadlines: Deadlines,
+    ids: Ids,
+    logs: Logs,
+    ready: Callable[[], None],
+    trusted_proxies: tuple[str, ...] = (),
+) -> "uvicorn.Server":
+    """A server that is not yet running: `await server.serve(sockets=[bind(...)])`; `server.should_exit = True` ends it.
+
+    `ready` is called when it listens. Addresses of clients are taken from X-Forwarded-For only behind a trusted proxy.
+    """
+    require_packages()
+    import uvicorn  # after the check, which names what is missing
+
+    from transports.http.protocol import DeadlineProtocol  # brings httptools
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                settle_memory()
+                ready()
+
+    def refused(request_id: str, refusal: Refusal) -> None:
+        logs.event("refused", request_id=request_id, status=refusal.status, code=refusal.error_code)
+
+    config = uvicorn.Config(
+        app,
+        http=partial(DeadlineProtocol, deadlines=deadlines, ids=ids, refused=refused),  # pyright: ignore[reportArgumentType]  # uvicorn only calls it
+        ws="none",
+        lifespan="on",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=list(trusted_proxies),
+        backlog=deadlines.backlog,
+        timeout_keep_alive=deadlines.keep_alive,
+        timeout_graceful_shutdown=deadlines.shutdown,
+    )
+    listen_to_uvicorn(logs)
+    return Server(config)
+
+
+def listen_to_uvicorn(logs: Logs) -> None:
+    """Its warnings and errors become lines of ours."""
+    logger = logging.getLogger("uvicorn.error")
+    logger.handlers[:] = [ServerLog(logs)]
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+
+
+def settle_memory() -> None:
+    """What exists after start-up lives for ever: keep the collector away from it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD, 50, 100)

@@ -1,0 +1,37 @@
+"""Where the keyring comes from: the setting, or, for the embedded default, a file that only its owner can read."""
+
+import os
+from pathlib import Path
+
+from registry.ids import Ids
+from storage.sealing import new_key_setting
+from transports.settings import BadSettings, Settings
+
+
+def keyring_setting(settings: Settings, ids: Ids) -> str:
+    """The keyring's text; made once for the embedded default."""
+    given = settings.secret_keys.get_secret_value()
+    if given:
+        return given
+    if not settings.embedded:
+        raise BadSettings("SERVICE_SECRET_KEYS: missing; with SERVICE_DATABASE_URL set every replica needs the same keyring")
+    return read_or_make(settings.data / "keyring", ids)
+
+
+def read_or_make(path: Path, ids: Ids) -> str:
+    """The file's text; written completely or not at all, and never over an existing one."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(new_key_setting(ids.bytes) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass  # another process was faster: its file stands
+        finally:
+            draft.unlink()
+    return path.read_text().strip()

@@ -1,0 +1,138 @@
+"""The service's own log: one line per request, faults with masked text; buffered, because a line is cheaper than a write.
+
+A line is an allow-list of fields that are ours (ids, templates, codes), so it needs no masking; all other text is masked.
+"""
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import NamedTuple, cast
+
+import orjson
+
+from registry.call import Call
+from registry.clock import Clock
+from registry.redaction import mask
+
+FLUSH_SECONDS = 0.5
+FLUSH_BYTES = 64 * 1024
+FRAMES = 20
+Write = Callable[[bytes], object]
+
+
+class RequestLine(NamedTuple):
+    """One request. `path` is the template, never what was sent: a path or a query may hold a secret."""
+
+    time: float
+    request_id: str
+    method: str
+    path: str
+    operation: str
+    status: int
+    ms: float
+    surface: str
+    organisation: str
+    code: str
+
+
+class Logs:
+    """Writes lines for machines, or for a person at a terminal."""
+
+    def __init__(self, write: Write, clock: Clock, *, secrets: Iterable[str] = (), human: bool = False) -> None:
+        self._write, self._clock, self._human = write, clock, human
+        self._secrets = tuple(secret for secret in secrets if secret.strip())
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def request(self, line: RequestLine) -> None:
+        """One answered request."""
+        self._add(spoken(line) if self._human else orjson.dumps(line._asdict() | {"time": stamp(line.time)}))
+
+    def fault(self, request_id: str, operation: str, error: BaseException) -> None:
+        """A fault of ours: its type, where it happened, and its masked text."""
+        self.event("fault", request_id=request_id, operation=operation, errors=described(error))
+
+    def report(self, call: Call, error: BaseException) -> None:
+        """A fault inside a call, as `registry.answer` reports it."""
+        self.fault(call.request_id, call.operation.id, error)
+
+    def note(self, text: str) -> None:
+        """Something an operator should know."""
+        self.event("note", text=text)
+
+    def event(self, kind: str, **fields: object) -> None:
+        """Anything that is not a request; written at once."""
+        self._add(
+            orjson.dumps({"time": stamp(self._clock.now()), "kind": kind, **{name: self._masked(value) for name, value in fields.items()}})
+        )
+        self.flush()
+
+    def flush(self) -> None:
+        """Hand over what is buffered."""
+        if self._lines:
+            lines, self._lines, self._size = self._lines, [], 0
+            self._write(b"\n".join(lines) + b"\n")
+
+    def _masked(self, value: object) -> object:
+        """Every text inside a value masked, before JSON escapes could hide a secret from its pattern."""
+        if isinstance(value, str):
+            return mask(value, self._secrets)
+        if isinstance(value, list):
+            return [self._masked(item) for item in cast(list[object], value)]
+        if isinstance(value, dict):
+            return {name: self._masked(item) for name, item in cast(dict[str, object], value).items()}
+        return value if isinstance(value, int | float | None) else mask(str(value), self._secrets)
+
+    def _add(self, line: bytes) -> None:
+        first = not self._lines
+        self._lines.append(line)
+        self._size += len(line)
+        if self._human or self._size > FLUSH_BYTES or (first and not self._flush_later()):
+            self.flush()
+
+    def _flush_later(self) -> bool:
+        """Arrange a flush; without a running loop there is no later."""
+        try:
+            asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
+        except RuntimeError:
+            return False
+        return True
+
+
+class ServerLog(logging.Handler):
+    """What the server library says through `logging`, masked like everything else."""
+
+    def __init__(self, logs: Logs) -> None:
+        super().__init__(logging.WARNING)
+        self._logs = logs
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        fields = {} if error is None else {"errors": described(error)}
+        self._logs.event("server", level=record.levelname.lower(), text=record.getMessage(), **fields)
+
+
+def described(error: BaseException) -> list[dict[str, object]]:
+    """An exception and what caused it, innermost frame last. Neither source lines nor local variables."""
+    found: list[dict[str, object]] = []
+    current: BaseException | None = error
+    while current is not None and len(found) < 5:
+        frames = traceback.extract_tb(current.__traceback__)[-FRAMES:]
+        where = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
+        found.append({"type": type(current).__name__, "text": str(current)[:500], "frames": where})
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+    return found
+
+
+def stamp(seconds: float) -> str:
+    """RFC 3339 UTC with milliseconds."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def spoken(line: RequestLine) -> bytes:
+    """A line for a person."""
+    what = line.operation or line.path
+    tail = " ".join(part for part in (line.code, line.organisation, line.request_id) if part)
+    return f"{stamp(line.time)[11:23]} {line.status} {line.method:<6} {what}  {line.ms:.1f} ms  {tail}".encode()

@@ -1,0 +1,60 @@
+"""A Reply as a tool result: the same body as over HTTP, as text and as structured content."""
+
+import re
+from typing import cast
+
+import orjson
+from mcp_types import CallToolResult, TextContent
+
+from registry.call import Reply
+from registry.schema import Answer
+
+# What a person does not see and a model may obey: C0 and C1 controls but for tab and line ends, zero-width and bidi marks.
+HIDDEN = "\u0080-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
+SUSPECT = re.compile(rf"[{HIDDEN}\x7f]|\\u00[01]|\\[bf]")
+STRIPPED = re.compile(rf"[{HIDDEN}\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def tool_result(reply: Reply, answer: Answer) -> CallToolResult:
+    """The result; a refusal is one with `is_error`, so that the model can read it and mend the call."""
+    failed = reply.status >= 400
+    value = shown(reply, None if failed else answer.wrap)
+    text = orjson.dumps(value).decode() if value is not None else ""
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)],
+        structured_content=value,
+        is_error=failed,
+        _meta=extra(reply),
+    )
+
+
+def shown(reply: Reply, wrap: str | None) -> object:
+    """The decoded body, without characters that only a machine reads."""
+    text = reply.body.decode()
+    value = cast(object, orjson.loads(text)) if text else None
+    if SUSPECT.search(text):
+        value = cleaned(value)
+    return value if wrap is None else {wrap: value}
+
+
+def cleaned(value: object) -> object:
+    """The value with clean strings; upstream and customers' texts are for people, never instructions."""
+    if isinstance(value, str):
+        return STRIPPED.sub("", value)
+    if isinstance(value, dict):
+        return {STRIPPED.sub("", name): cleaned(part) for name, part in cast(dict[str, object], value).items()}
+    if isinstance(value, list):
+        return [cleaned(part) for part in cast(list[object], value)]
+    return value
+
+
+def extra(reply: Reply) -> dict[str, object] | None:
+    """What HTTP says in headers and a program needs: where the list goes on, that the answer is a replay, when to come again."""
+    meta: dict[str, object] = {}
+    if reply.next_cursor is not None:
+        meta["next"] = reply.next_cursor
+    if "Idempotent-Replayed" in reply.headers:
+        meta["replayed"] = True
+    if "Retry-After" in reply.headers:
+        meta["retryAfter"] = int(reply.headers["Retry-After"])
+    return meta or None

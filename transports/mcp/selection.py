@@ -1,0 +1,78 @@
+"""Which tools a caller asked to see: names of toolsets and presets, in the query, in headers or on the command line."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from registry.catalogue import Catalogue, Selection
+from registry.errors import BadRequest
+
+QUERY_FIELDS = 20
+TOKENS = frozenset({"token", "access_token"})
+KNOWN = frozenset({"toolsets", "read_only"})
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What was asked for in each of the two places; where both name toolsets, only what stands in both is shown."""
+
+    query: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    read_only: bool = False
+
+
+def read_selection(query: bytes, headers: Iterable[tuple[bytes, bytes]]) -> Chosen:
+    """The selection of one HTTP request; it travels with every request, so no server state is needed."""
+    fields = read_query(query)
+    named = {name: value.decode("latin-1") for name, value in headers if name in (b"x-mcp-toolsets", b"x-mcp-readonly")}
+    return Chosen(
+        query=names(fields.get("toolsets", "")),
+        header=names(named.get(b"x-mcp-toolsets", "")),
+        read_only=flag("read_only", fields.get("read_only")) or flag("X-MCP-Readonly", named.get(b"x-mcp-readonly")),
+    )
+
+
+def read_query(query: bytes) -> dict[str, str]:
+    """The query's fields; a credential among them is refused, since addresses end up in logs and histories."""
+    try:
+        fields = dict(parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=QUERY_FIELDS))
+    except (ValueError, UnicodeDecodeError):
+        raise BadRequest("The query string cannot be read", hint="Percent-encode it as UTF-8") from None
+    if any(name.lower() in TOKENS for name in fields):
+        raise BadRequest(
+            "token: a credential in the address is not accepted, because addresses are kept in logs and histories",
+            param="token",
+            hint="Send it as Authorization: Bearer <API key or session token>",
+        )
+    # Choice: an unknown field is refused, so that a misspelt read_only never means "everything".
+    unknown = sorted(set(fields) - KNOWN)
+    if unknown:
+        raise BadRequest(
+            f"{unknown[0][:80]}: unknown query field",
+            code="unknown_field",
+            param=unknown[0][:80],
+            hint="Known are toolsets=<names, separated by commas> and read_only=true",
+        )
+    return fields
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names separated by commas, in one order, so that equal selections share one cached list."""
+    return tuple(sorted({part.strip() for part in text.split(",") if part.strip()}))
+
+
+def flag(name: str, text: str | None) -> bool:
+    """A switch."""
+    if text is None or text.strip().lower() in ("false", "0"):
+        return False
+    if text.strip().lower() in ("true", "1", ""):
+        return True
+    raise BadRequest(f"{name}: got {text[:40]!r}; must be true or false", param="read_only", hint="Send true to see only tools that read")
+
+
+def ids_of(catalogue: Catalogue, chosen: Chosen) -> frozenset[str]:
+    """The ids a selection holds, whoever asks; read-only beats every choice of toolsets."""
+    ids = catalogue.chosen(Selection(chosen.query or chosen.header, chosen.read_only))
+    if chosen.query and chosen.header:
+        ids &= catalogue.chosen(Selection(chosen.header, chosen.read_only))
+    return ids

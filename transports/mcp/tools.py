@@ -1,0 +1,152 @@
+"""Operations as tools: definitions made once, lists cached, and the look-up of a call."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, cast
+
+import orjson
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, ListToolsResult, Tool, ToolAnnotations
+
+from registry.catalogue import AnyOperation, Catalogue, Selection
+from registry.errors import BadRequest
+from registry.model import Document
+from registry.schema import Answer, input_schema, output_schema
+from transports.mcp.selection import Chosen, ids_of
+from transports.mcp.visitor import Visitor
+
+CACHED = 256
+
+
+class Size(NamedTuple):
+    """How much of a model's context a selection takes; what the model is not shown (output schemas) is counted apart."""
+
+    tools: int
+    input_chars: int
+    output_chars: int
+
+
+class Tools:
+    """The catalogue's tools. Lists are kept as they go over the wire, by scopes, selection and page."""
+
+    def __init__(self, catalogue: Catalogue, *, page_size: int = 100, limits: Mapping[str, int] | None = None) -> None:
+        self._catalogue, self._page_size, self._limits = catalogue, page_size, limits or {}
+        self._answers: dict[str, Answer] = {}
+        self._tools: dict[str, Tool] = {}
+        self._pages: dict[tuple[int, Chosen, str | None], ListToolsResult] = {}
+
+    def answer(self, operation: AnyOperation) -> Answer:
+        """What the operation answers."""
+        found = self._answers.get(operation.id)
+        if found is None:
+            found = self._answers[operation.id] = output_schema(operation.result)
+        return found
+
+    def tool(self, operation: AnyOperation) -> Tool:
+        """The definition, made when it is first asked for."""
+        found = self._tools.get(operation.id)
+        if found is None:
+            limit = self._limits.get(operation.id)
+            found = self._tools[operation.id] = Tool(
+                name=operation.id,
+                title=operation.title,
+                description=description(operation),
+                input_schema=input_schema(operation, None if limit is None else {"limit": limit}),
+                output_schema=self.answer(operation).schema,
+                annotations=annotations(operation),
+            )
+        return found
+
+    def schema(self, name: str) -> Mapping[str, object] | None:
+        """The input schema of a tool; asked before anyone is identified, and it tells nothing that is not public."""
+        operation = self._catalogue.operations.get(name)
+        return self.tool(operation).input_schema if operation is not None and is_tool(operation) else None
+
+    def defaults(self, operation: AnyOperation, arguments: Mapping[str, object]) -> dict[str, object]:
+        """The arguments, and the page size of this door where the call names none."""
+        limit = self._limits.get(operation.id)
+        return {"limit": limit, **arguments} if limit is not None else dict(arguments)
+
+    def page(self, visitor: Visitor, cursor: str | None) -> ListToolsResult:
+        """One page of what this caller may call and asked to see; the result is already in wire form."""
+        key = (visitor.caller.scopes, visitor.chosen, cursor)
+        found = self._pages.get(key)
+        if found is None:
+            found = self._page(visitor, cursor)
+            if len(self._pages) >= CACHED:
+                self._pages.clear()
+            self._pages[key] = found
+        return found
+
+    def find(self, visitor: Visitor, name: str) -> AnyOperation:
+        """The operation a call means. Scopes do not matter here: hiding is a courtesy, the pipeline is the gate."""
+        operation = self._catalogue.operations.get(name)
+        if operation is None or not is_tool(operation):
+            raise MCPError(INVALID_PARAMS, f"Unknown tool {name[:80]!r}; tools/list shows the tools of your selection")
+        if operation.id not in selected(self._catalogue, visitor.chosen):
+            toolset = self._catalogue.toolset_of[name]
+            raise MCPError(INVALID_PARAMS, f"Unknown tool {name!r} in your selection; the toolset {toolset} holds it", {"toolset": toolset})
+        return operation
+
+    def _page(self, visitor: Visitor, cursor: str | None) -> ListToolsResult:
+        ids = selected(self._catalogue, visitor.chosen)
+        visible = [operation for operation in self._catalogue.tools(ids, visitor.caller.scopes) if is_tool(operation)]
+        start = start_of([operation.id for operation in visible], cursor, self._page_size)
+        end = start + self._page_size
+        result = ListToolsResult(
+            tools=[self.tool(operation) for operation in visible[start:end]],
+            next_cursor=visible[end].id if end < len(visible) else None,
+        )
+        # The server takes a mapping as it is, and dumping sixty tools again for every list costs 3 ms.
+        return cast(ListToolsResult, result.model_dump(by_alias=True, mode="json", exclude_none=True))
+
+
+def start_of(ids: list[str], cursor: str | None, page_size: int) -> int:
+    """Where a page begins: a cursor is the first tool of its page, and nothing else is one."""
+    if cursor is None:
+        return 0
+    start = ids.index(cursor) if cursor in ids else 0
+    if start == 0 or start % page_size:
+        raise MCPError(INVALID_PARAMS, "cursor: not one of this list; begin again without a cursor")
+    return start
+
+
+def selected(catalogue: Catalogue, chosen: Chosen) -> frozenset[str]:
+    """The ids of a selection; a name nobody knows is told with those that are known."""
+    try:
+        return ids_of(catalogue, chosen)
+    except BadRequest as refusal:
+        raise MCPError(INVALID_PARAMS, refusal.message, {"known": catalogue.names()}) from None
+
+
+def is_tool(operation: AnyOperation) -> bool:
+    """Pictures and pages are no tools: a model cannot read them."""
+    return operation.tool and operation.result is not Document
+
+
+def description(operation: AnyOperation) -> str:
+    """The summary and the paragraph for agents; further paragraphs are for the reference only."""
+    paragraphs = [" ".join(part.split()) for part in operation.description.split("\n\n")]
+    return "\n".join(paragraphs[:2])
+
+
+def annotations(operation: AnyOperation) -> ToolAnnotations:
+    """Hints. The two about writing mean nothing for a tool that only reads, so they are left out there."""
+    if operation.read_only:
+        return ToolAnnotations(read_only_hint=True, open_world_hint=operation.upstream)
+    repeatable = operation.method in ("PUT", "DELETE") or (operation.once is not None and operation.once.required)
+    return ToolAnnotations(
+        read_only_hint=False,
+        destructive_hint=operation.destructive,
+        idempotent_hint=repeatable,
+        open_world_hint=operation.upstream,
+    )
+
+
+def measure(catalogue: Catalogue, names: Iterable[str]) -> Size:
+    """Characters of compact JSON of what a model is shown of some toolsets, and of the output schemas."""
+    ids = catalogue.chosen(Selection(tuple(names)))
+    tools = Tools(catalogue)
+    shown = [tools.tool(operation) for operation in catalogue.operations.values() if operation.id in ids and is_tool(operation)]
+    dumped = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in shown]
+    answers = [tool.pop("outputSchema") for tool in dumped]
+    return Size(len(shown), len(orjson.dumps(dumped).decode()), len(orjson.dumps(answers).decode()))

@@ -1,0 +1,24 @@
+"""Who stands at the door: the caller of one request, and the tools they asked to see."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mcp.server.context import ServerRequestContext
+
+from registry.caller import Caller
+from transports.mcp.selection import Chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """One authenticated caller. `request_id` is that of the HTTP request, when there is one."""
+
+    caller: Caller
+    chosen: Chosen = Chosen()
+    client: str = ""
+    request_id: str | None = None
+
+
+Context: TypeAlias = ServerRequestContext
+Who: TypeAlias = Callable[[Context], Visitor]

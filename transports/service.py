@@ -1,0 +1,172 @@
+"""The composition root: settings become a store, ledgers, clients, dependencies and the pipeline."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import anyio
+
+from clients.http import Outbound
+from clients.webhooks.sender import Sender
+from operations.deps import Build, Deps
+from operations.services.demo import Demo, ensure_demo
+from registry.clock import Clock, SystemClock
+from registry.errors import StoreUnavailable
+from registry.ids import Ids, SystemIds
+from registry.limits import Limits
+from registry.pipeline import Pipeline
+from registry.ports import SharedSecrets, Site
+from storage.directory import StoreDirectory
+from storage.journal import StoreJournal
+from storage.migrate import ensure_current
+from storage.quota import QuotaBlocks
+from storage.replicas import LEASE_SECONDS, leave, renew
+from storage.sealing import Keyring
+from storage.store import Store, open_store
+from transports.keyring_file import keyring_setting
+from transports.sessions import provider_sessions
+from transports.settings import Settings
+from transports.worker import Worker
+
+VERSION = "1.0.0"
+FLUSH_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class Service:
+    """One process of the service, before any door is opened."""
+
+    settings: Settings
+    pipeline: Pipeline[Deps]
+    directory: StoreDirectory
+    journal: StoreJournal
+    blocks: QuotaBlocks
+    worker: Worker
+    outbound: Outbound
+    sender: Sender
+    report: Callable[[str], None]
+    renewed: float = 0.0
+
+    @property
+    def store(self) -> Store:
+        """The database."""
+        return self.pipeline.deps.store
+
+    @property
+    def clock(self) -> Clock:
+        """The time."""
+        return self.pipeline.clock
+
+    @property
+    def ids(self) -> Ids:
+        """New names."""
+        return self.pipeline.ids
+
+    @property
+    def site(self) -> Site:
+        """Public addresses."""
+        return self.pipeline.site
+
+    async def start(self) -> Demo | None:
+        """Say that this process lives, and seed an empty database in demo mode."""
+        await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
+        self.renewed = self.clock.monotonic()
+        return await ensure_demo(self.store, self.ids, self.clock) if self.settings.with_demo else None
+
+    async def keep_books(self) -> None:
+        """Write what is buffered, every half second, until cancelled: at most a second of it can be lost."""
+        while True:
+            await anyio.sleep(FLUSH_SECONDS)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what is buffered, and renew the lease in time."""
+        try:
+            await self.journal.flush()
+            await self.directory.flush()
+            if self.clock.monotonic() - self.renewed > LEASE_SECONDS / 3:
+                await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
+                self.renewed = self.clock.monotonic()
+        except StoreUnavailable as error:
+            self.report(f"the store is unavailable, buffered rows wait: {error.message}")
+
+    async def stop(self) -> None:
+        """Write what is left, give leased quota back, close everything."""
+        await self.flush()
+        try:
+            await self.blocks.drain()
+            await self.store.write(leave, replica=self.journal.replica, now=self.clock.now())
+        except StoreUnavailable as error:
+            self.report(f"the store is unavailable at shutdown: {error.message}")
+        await self.sender.aclose()
+        await self.outbound.aclose()
+        await self.store.aclose()
+
+
+def site_of(settings: Settings, base_url: str) -> Site:
+    """The public addresses."""
+    base = (settings.base_url or base_url).rstrip("/")
+    return Site(
+        base_url=base,
+        upgrade_url=settings.upgrade_url or f"{base}/docs",
+        connect_url=settings.connect_url or f"{base}/docs/setup",
+        docs_url=f"{base}/docs",
+        mcp_url=f"{base}/mcp",
+    )
+
+
+def secrets_of(settings: Settings) -> SharedSecrets:
+    """Credentials that are settings."""
+    return SharedSecrets(
+        internal=settings.internal_api_key.get_secret_value(),
+        storefront=settings.storefront_api_key.get_secret_value(),
+        bridge=settings.bridge_webhook_secret.get_secret_value(),
+    )
+
+
+def build_service(
+    settings: Settings,
+    base_url: str,
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    report: Callable[[str], None] = print,
+) -> Service:
+    """Open the store (migrating an embedded one) and wire everything to it."""
+    clock = clock or SystemClock()
+    ids = ids or SystemIds(clock)
+    if settings.embedded:
+        settings.data.mkdir(parents=True, exist_ok=True)
+    keyring = Keyring(keyring_setting(settings, ids), ids.bytes)
+    ensure_current(settings.store_url)
+    store = open_store(settings.store_url, pool=settings.database_pool)
+    limits = replace(Limits(), burst_enabled=settings.burst_limit)
+    site, secrets = site_of(settings, base_url), secrets_of(settings)
+    outbound, sender = Outbound(), Sender(clock, exempt=settings.webhook_allow_nets)
+    blocks, directory = QuotaBlocks(store, limits.quota_block), StoreDirectory(store)
+    journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
+    worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, replica=journal.replica, report=report)
+    deps = Deps(
+        store=store,
+        keyring=keyring,
+        clock=clock,
+        ids=ids,
+        site=site,
+        secrets=secrets,
+        build=Build(VERSION, settings.build_sha),
+        webhook_exempt=settings.webhook_allow_nets,
+        wake_worker=worker.wake,
+    )
+    sessions = provider_sessions(settings, outbound, clock, site.mcp_url)
+    pipeline = Pipeline(
+        deps=deps,
+        clock=clock,
+        ids=ids,
+        directory=directory,
+        journal=journal,
+        quota=blocks,
+        sessions=sessions,
+        secrets=secrets,
+        limits=limits,
+        site=site,
+    )
+    return Service(settings, pipeline, directory, journal, blocks, worker, outbound, sender, report)

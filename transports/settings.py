@@ -1,0 +1,140 @@
+"""Settings: read once from the environment (prefix SERVICE_), an optional .env file and a secrets directory, then frozen.
+
+Our own thirty lines instead of pydantic-settings, whose import alone costs a third of the start-up budget.
+"""
+
+from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+
+PREFIX = "SERVICE_"
+Network = IPv4Network | IPv6Network
+
+
+class BadSettings(Exception):
+    """A setting is missing or wrong; the message names it and the fix."""
+
+
+def split(value: object) -> object:
+    """Comma-separated text as a tuple."""
+    return words(value) if isinstance(value, str) else value
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The non-empty parts between commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def networks(value: object) -> object:
+    """Comma-separated networks."""
+    return tuple(ip_network(part) for part in words(value)) if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(split)]
+EMPTY = SecretStr("")
+
+
+class Settings(BaseModel):
+    """Everything a deployment may choose."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    env: Literal["development", "production"] = Field("development", description="production falls back to nothing simulated")
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    base_url: str = Field("", description="public address of the service; empty: the address it listens on")
+    data: Path = Field(Path("data"), description="directory that keeps all state of the embedded default")
+    database_url: SecretStr = Field(EMPTY, description="postgresql://...; empty: SQLite in the data directory")
+    database_pool: int = Field(16, ge=1, le=200, description="PostgreSQL connections of this process")
+    secret_keys: SecretStr = Field(EMPTY, description="keyring kid:base64key,...; the first encrypts, all decrypt")
+    internal_api_key: SecretStr = Field(EMPTY, description="bearer of the bridge's calls")
+    storefront_api_key: SecretStr = Field(EMPTY, description="bearer of the storefront's calls")
+    bridge_webhook_secret: SecretStr = Field(EMPTY, description="signs inbound bridge pushes")
+    webhook_allow_nets: Annotated[tuple[Network, ...], BeforeValidator(networks)] = Field(
+        (), description="networks that webhooks may reach although they are not public; never in production"
+    )
+    auth_issuer: str = Field("", description="issuer of session tokens")
+    auth_jwks_url: str = Field("", description="where the issuer publishes its keys")
+    auth_audience: str = Field("", description="audience of session tokens at the HTTP door")
+    auth_azp: Words = Field((), description="authorized parties accepted in tokens that carry no audience")
+    allowed_hosts: Words = Field((), description="Host names served besides the base URL's; * serves any")
+    allowed_origins: Words = Field((), description="browser origins that may call")
+    upgrade_url: str = Field("", description="where a caller buys a larger tier")
+    connect_url: str = Field("", description="where an organisation connects its upstream account")
+    burst_limit: bool = Field(True, description="false switches the burst limiter off, for load tests")
+    demo: bool | None = Field(None, description="demo data in an empty database; default: on outside production")
+    worker: bool | None = Field(None, description="run the worker inside serve; default: on with SQLite")
+    build_sha: str = Field("unknown", description="source revision shown by /health")
+    mcp_state_keys: SecretStr = Field(EMPTY, description="keys that seal MCP request state, new,old; default: derived from the keyring")
+    limit_concurrency: int = Field(512, ge=1, description="connections served at once")
+    log: Literal["auto", "json", "off"] = Field("auto", description="request log: people on a terminal, JSON elsewhere")
+
+    @model_validator(mode="after")
+    def check(self) -> "Settings":
+        """What only holds together."""
+        if self.env == "production":
+            required = {"database_url": self.database_url, "secret_keys": self.secret_keys}
+            missing = [PREFIX + name.upper() for name, value in required.items() if not value.get_secret_value()]
+            missing += [] if self.base_url else [PREFIX + "BASE_URL"]
+            if missing:
+                raise ValueError(f"SERVICE_ENV=production needs {', '.join(missing)}; nothing falls back to a simulation there")
+            if self.webhook_allow_nets:
+                raise ValueError("SERVICE_WEBHOOK_ALLOW_NETS is for tests; production does not start with it")
+            if self.demo:
+                raise ValueError("SERVICE_DEMO is for trying things out; production does not start with it")
+        if bool(self.auth_issuer) != bool(self.auth_jwks_url):
+            raise ValueError("SERVICE_AUTH_ISSUER and SERVICE_AUTH_JWKS_URL go together; set both or neither")
+        return self
+
+    @property
+    def embedded(self) -> bool:
+        """SQLite in the data directory."""
+        return not self.database_url.get_secret_value()
+
+    @property
+    def store_url(self) -> str:
+        """The database's address."""
+        return self.database_url.get_secret_value() or f"sqlite:///{(self.data / 'service.db').absolute()}"
+
+    @property
+    def with_demo(self) -> bool:
+        """Demo data goes into an empty database."""
+        return self.env != "production" if self.demo is None else self.demo
+
+
+def read_file(path: Path) -> dict[str, str]:
+    """NAME=value lines; quotes around a value are dropped, # begins a comment line."""
+    values: dict[str, str] = {}
+    for line in path.read_text().splitlines():
+        name, equals, value = line.strip().partition("=")
+        if equals and not name.startswith("#"):
+            values[name.strip().removeprefix("export ")] = value.strip().strip("\"'")
+    return values
+
+
+def load_settings(environment: Mapping[str, str], *, env_file: Path | None = None, **overrides: object) -> Settings:
+    """Files first, then the environment, then what the command line said."""
+    merged: dict[str, str] = {}
+    if env_file is not None and env_file.is_file():
+        merged.update(read_file(env_file))
+    directory = environment.get("SERVICE_SECRETS_DIR")
+    if directory:
+        merged.update({path.name.upper(): path.read_text().strip() for path in Path(directory).iterdir() if path.is_file()})
+    merged.update(environment)
+    known = set(Settings.model_fields)
+    named = {name[len(PREFIX) :].lower(): value for name, value in merged.items() if name.startswith(PREFIX)}
+    named.pop("secrets_dir", None)
+    unknown = sorted(set(named) - known)
+    if unknown:
+        raise BadSettings(f"unknown setting {PREFIX}{unknown[0].upper()}; `reseller doctor` lists the known ones")
+    values = {name: value for name, value in named.items() if value != ""}
+    values.update({name: value for name, value in overrides.items() if value is not None})  # pyright: ignore[reportCallIssue, reportArgumentType]  # overrides are typed values, not texts
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = PREFIX + str(first["loc"][0]).upper() if first["loc"] else ""
+        raise BadSettings(f"{name}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")) from None
