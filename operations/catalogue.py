@@ -1,7 +1,7 @@
 """The whole service on one page."""
 
 from operations import health
-from operations.connectivity import intents, plans, products
+from operations.connectivity import events, intents, plans, products, webhook_endpoints
 from registry.catalogue import Catalogue, Toolset
 
 CATALOGUE = Catalogue(
@@ -10,7 +10,7 @@ CATALOGUE = Catalogue(
         Toolset(
             "connectivity",
             "Issue eSIMs for plans, report usage, follow events and have them delivered to webhooks.",
-            (plans, products, intents),
+            (plans, products, intents, events, webhook_endpoints),
         ),
     ],
     core=(

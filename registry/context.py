@@ -31,6 +31,7 @@ class Context(Generic[D]):
         "released",
         "reply",
         "settled",
+        "status",
     )
 
     def __init__(self, *, deps: D, call: Call, caller: Caller, now: float, journal: Journal, encode: Encode) -> None:
@@ -41,6 +42,8 @@ class Context(Generic[D]):
         self.entry: Entry | None = None
         self.reply: Stored | None = None
         self.settled = False
+        # The declared status; a handler whose answer made nothing new may set 200 before it settles.
+        self.status = call.operation.status
         self.reached_upstream = False
         self.released = False
         self.next_cursor: str | None = None
@@ -62,7 +65,7 @@ class Context(Generic[D]):
         """
         assert not args, "writes take keyword arguments only"
         entry = self._begin_settle()
-        self.reply = Stored(self.call.operation.status, self._encode(answer))
+        self.reply = Stored(self.status, self._encode(answer))
         await self._journal.settle(entry, self.reply if entry.idempotency_key else None, write, kwargs)
         return answer
 
@@ -72,7 +75,7 @@ class Context(Generic[D]):
         entry = self._begin_settle()
 
         def encode(result: R) -> Stored:
-            self.reply = Stored(self.call.operation.status, self._encode(result))
+            self.reply = Stored(self.status, self._encode(result))
             return self.reply
 
         return await self._journal.settle_result(entry, encode, write, kwargs)

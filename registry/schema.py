@@ -1,7 +1,7 @@
 """One pydantic model as a JSON schema that is short enough to be read by a model: no titles, no indirections, no null twins."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -27,7 +27,8 @@ def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | N
     """What a tool call takes: the input model, and as extra arguments what HTTP sends as headers."""
     model: type[BaseModel] = operation.params
     raw = model.model_json_schema(by_alias=True, mode="validation")
-    schema = Compact(raw.pop("$defs", {}), optional_nulls=False).of(raw)
+    compact = Compact(raw.pop("$defs", {}), optional_nulls=False)
+    schema = compact.of(raw)
     schema.pop("description", None)  # the tool has its own
     properties: Json = schema.setdefault("properties", {})
     for name, value in (defaults or {}).items():
@@ -38,7 +39,10 @@ def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | N
         required += ["idempotency_key"] if operation.once.required else []
     if operation.confirm:
         properties["confirm_token"] = TOKEN
-    return {"type": "object", "properties": properties, **({"required": required} if required else {}), "additionalProperties": False}
+    shown: Json = {"type": "object", "properties": properties}
+    if required:
+        shown["required"] = required
+    return {**shown, "additionalProperties": False, **compact.kept()}
 
 
 def output_schema(result: Any) -> Answer:
@@ -84,8 +88,7 @@ class Compact:
         if key in LISTED:
             return [self.of(part) for part in value]
         if key in NESTED and isinstance(value, dict):
-            part: Json = value
-            return self.of(part)
+            return self.of(cast(Json, value))
         return value
 
     def _resolved(self, name: str, schema: Json) -> Json:

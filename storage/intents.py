@@ -43,6 +43,15 @@ class Issued(NamedTuple):
     esim: str
 
 
+class Holder(NamedTuple):
+    """The intent that owns an ICCID."""
+
+    id: str
+    organisation: str
+    livemode: int
+    plan_id: str | None
+
+
 class Taken(NamedTuple):
     """A row was written."""
 
@@ -51,13 +60,12 @@ class Taken(NamedTuple):
 
 COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(INTENT.c[name] for name in IntentRow._fields)
 OWN = INTENT.c.organisation == sa.bindparam("organisation")
-# Nothing used yet, nothing told, seen on no network.
-FRESH: dict[str, int | None] = {"used_bytes": 0, "notified_percent": 0, "attached_at": None}
 INSERT = Query(
     Taken,
     lambda dialect: (
         dialect.insert(INTENT)
-        .values({name: sa.bindparam(name) for name in IntentRow._fields} | FRESH)
+        .values({name: sa.bindparam(name) for name in IntentRow._fields})
+        .values(used_bytes=0, notified_percent=0, attached_at=None)
         .on_conflict_do_nothing(index_elements=["iccid"])
         .returning(INTENT.c.id)
     ),
@@ -67,7 +75,10 @@ LIST = Query(
     IntentRow,
     sa.select(*COLUMNS).where(OWN, INTENT.c.id < sa.bindparam("after")).order_by(INTENT.c.id.desc()).limit(sa.bindparam("most")),
 )
-HOLDER = Query(Taken, sa.select(INTENT.c.id).where(INTENT.c.iccid == sa.bindparam("iccid")))
+HOLDER = Query(
+    Holder,
+    sa.select(INTENT.c.id, INTENT.c.organisation, INTENT.c.livemode, INTENT.c.plan_id).where(INTENT.c.iccid == sa.bindparam("iccid")),
+)
 ATTACH = Query(
     IntentRow,
     sa.update(INTENT)
@@ -90,6 +101,11 @@ def find_intent(connection: Connection, *, intent: str, organisation: str) -> In
     return connection.first(READ, intent=intent, organisation=organisation)
 
 
+def find_holder(connection: Connection, *, iccid: str) -> Holder | None:
+    """The intent that owns an ICCID, whoever's it is."""
+    return connection.first(HOLDER, iccid=iccid)
+
+
 def list_intents(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[IntentRow]:
     """Newest first."""
     return connection.all(LIST, organisation=organisation, after=after or AFTER_ALL, most=most)
@@ -99,7 +115,7 @@ def attach_plan(
     connection: Connection, *, intent: str, organisation: str, issued: Issued, event: NewEvent, ids: Ids
 ) -> tuple[IntentRow | None, bool]:
     """Give an intent that waits for a plan its eSIM: the row as it is now, and whether this call did it."""
-    if connection.first(HOLDER, iccid=issued.iccid) is not None:
+    if find_holder(connection, iccid=issued.iccid) is not None:
         raise iccid_taken()
     changed = connection.first(ATTACH, intent=intent, owner=organisation, **{f"new_{k}": v for k, v in issued._asdict().items()})
     if changed is not None:

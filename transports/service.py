@@ -1,7 +1,7 @@
 """The composition root: settings become a store, ledgers, clients, dependencies and the pipeline."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import anyio
 
@@ -44,6 +44,7 @@ class Service:
     outbound: Outbound
     sender: Sender
     report: Callable[[str], None]
+    keyring_text: str = field(repr=False)
     renewed: float = 0.0
 
     @property
@@ -136,7 +137,8 @@ def build_service(
     ids = ids or SystemIds(clock)
     if settings.embedded:
         settings.data.mkdir(parents=True, exist_ok=True)
-    keyring = Keyring(keyring_setting(settings, ids), ids.bytes)
+    keyring_text = keyring_setting(settings, ids)
+    keyring = Keyring(keyring_text, ids.bytes)
     ensure_current(settings.store_url)
     store = open_store(settings.store_url, pool=settings.database_pool)
     limits = replace(Limits(), burst_enabled=settings.burst_limit)
@@ -169,4 +171,4 @@ def build_service(
         limits=limits,
         site=site,
     )
-    return Service(settings, pipeline, directory, journal, blocks, worker, outbound, sender, report)
+    return Service(settings, pipeline, directory, journal, blocks, worker, outbound, sender, report, keyring_text)

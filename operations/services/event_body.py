@@ -1,11 +1,12 @@
 """An event as the API answers it and as endpoints receive it (api.md 2.6)."""
 
-from typing import Literal, cast
+from typing import Literal, TypeAlias, cast
 
 import orjson
 from typing_extensions import TypedDict
 
 EventType = Literal["esim.issued", "esim.first_attach", "usage.threshold_reached"]
+Data: TypeAlias = dict[str, object]
 
 
 class Event(TypedDict):
@@ -16,7 +17,7 @@ class Event(TypedDict):
     type: EventType
     livemode: bool
     created: int
-    data: dict[str, object]
+    data: Data
 
 
 def event_of(*, id: str, type: str, livemode: int, created: int, data: str) -> Event:
@@ -27,7 +28,7 @@ def event_of(*, id: str, type: str, livemode: int, created: int, data: str) -> E
         "type": cast(EventType, type),
         "livemode": bool(livemode),
         "created": created,
-        "data": cast(dict[str, object], orjson.loads(data)),
+        "data": cast(Data, orjson.loads(data)),
     }
 
 

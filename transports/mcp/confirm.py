@@ -62,6 +62,4 @@ def instruction(challenge: ConfirmTokenRequired, request_id: str) -> CallToolRes
 def declined(request_id: str) -> CallToolResult:
     """The person said no. The token is left to expire: nobody else can use it."""
     body = {"error": DECLINED, "code": "confirm_declined", "request_id": request_id}
-    return CallToolResult(
-        content=[TextContent(type="text", text=orjson.dumps(body).decode())], structured_content=body, is_error=True
-    )
+    return CallToolResult(content=[TextContent(type="text", text=orjson.dumps(body).decode())], structured_content=body, is_error=True)

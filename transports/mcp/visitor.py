@@ -9,13 +9,15 @@ from mcp.server.context import ServerRequestContext
 from registry.caller import Caller
 from transports.mcp.selection import Chosen
 
+NOTHING = Chosen()
+
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
     """One authenticated caller. `request_id` is that of the HTTP request, when there is one."""
 
     caller: Caller
-    chosen: Chosen = Chosen()
+    chosen: Chosen = NOTHING
     client: str = ""
     request_id: str | None = None
 

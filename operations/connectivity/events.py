@@ -1,0 +1,246 @@
+"""Events of the caller's organisation, and how their deliveries went."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from operations.connectivity.shapes import IntentId
+from operations.deps import Ctx
+from operations.services.event_body import Event, event_of
+from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from registry.errors import NotFound, QuotaExceeded
+from registry.ids import Ids
+from registry.limits import Scope
+from registry.model import Input
+from registry.operation import Example, operation
+from registry.policy import stamp
+from storage.connection import Connection
+from storage.deliveries import AttemptRow, DeliveryRow, enqueue, list_deliveries
+from storage.events import EventRow, count_retry, list_events, read_event
+
+RETRIES_PER_MINUTE = 10
+EventId = Annotated[str, Field(max_length=64, description="Event id, evt_...")]
+
+
+class EventPage(Input):
+    """Which part of the list."""
+
+    limit: Annotated[int, Field(ge=1, le=20, description="How many, 1-20.")] = 20
+    starting_after: StartingAfter = None
+    intent: Annotated[IntentId | None, Field(description="Only events of this intent, cni_...")] = None
+
+
+class EventRef(Input):
+    """Which event."""
+
+    id: EventId
+
+
+class DeliveryPage(Input):
+    """Which event, and which part of its deliveries."""
+
+    id: EventId
+    limit: Limit = 20
+    starting_after: StartingAfter = None
+
+
+class DeliveryAttempt(TypedDict):
+    """One signed POST. `outcome` is `ok`, `status:<code>` or a class such as `timeout`, `tls`, `dns`, `refused`, `blocked`."""
+
+    number: int
+    at: str
+    outcome: str
+    milliseconds: float
+    next_attempt_at: str | None
+
+
+class Delivery(TypedDict):
+    """An event on its way to one endpoint. Times are RFC 3339 UTC."""
+
+    id: str
+    object: Literal["connectivity.delivery"]
+    event: str
+    endpoint: str
+    state: Literal["pending", "delivered", "failed"]
+    attempts: list[DeliveryAttempt]
+    created_at: str
+
+
+STATES: tuple[Literal["pending", "delivered", "failed"], ...] = ("pending", "delivered", "failed")
+ID = "evt_01k0a8w7zv6q4k3m2n1p0r9s8t"
+EXAMPLE: Event = {
+    "id": ID,
+    "object": "connectivity.event",
+    "type": "esim.issued",
+    "livemode": False,
+    "created": 1_795_166_400,
+    "data": {"intent": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t", "iccid": "8999012345678901237", "plan": "test_global_1gb"},
+}
+DELIVERY: Delivery = {
+    "id": "dlv_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "object": "connectivity.delivery",
+    "event": ID,
+    "endpoint": "we_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "state": "delivered",
+    "attempts": [{"number": 1, "at": "2026-11-20T09:20:00Z", "outcome": "ok", "milliseconds": 84, "next_attempt_at": None}],
+    "created_at": "2026-11-20T09:20:00Z",
+}
+
+
+def shown(row: EventRow) -> Event:
+    """The event of a row."""
+    return event_of(id=row.id, type=row.type, livemode=row.livemode, created=row.created, data=row.data)
+
+
+def unknown(event: str) -> NotFound:
+    """Unknown and foreign events are answered alike."""
+    return NotFound(f"No event {event} in your organisation", param="id", hint="list_connectivity_events shows the ids")
+
+
+@operation(
+    "GET",
+    "/v1/connectivity/events",
+    title="List events",
+    examples=[
+        Example(
+            "What happened to an intent?",
+            {"intent": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t"},
+            {"object": "list", "data": [EXAMPLE], "has_more": False},
+        )
+    ],
+)
+async def list_connectivity_events(ctx: Ctx, params: EventPage) -> ListOf[Event]:
+    """List events, newest first, at most 20.
+
+    Types: esim.issued, esim.first_attach, usage.threshold_reached.
+
+    `starting_after` gives the older ones. The same objects are sent to the organisation's webhook endpoints as signed POSTs.
+    """
+    rows = await ctx.deps.store.read(
+        list_events, organisation=ctx.organisation, intent=params.intent, after=params.starting_after, most=params.limit + 1
+    )
+    return page([shown(row) for row in rows], params.limit)
+
+
+@operation(
+    "GET",
+    "/v1/connectivity/events/{id}",
+    title="Get event",
+    raises=[NotFound],
+    examples=[Example("One event", {"id": ID}, EXAMPLE)],
+)
+async def get_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
+    """Get one event."""
+    row = await ctx.deps.store.read(read_event, event=params.id, organisation=ctx.organisation)
+    if row is None:
+        raise unknown(params.id)
+    return shown(row)
+
+
+@operation(
+    "POST",
+    "/v1/connectivity/events/{id}/retry",
+    scope=Scope.ANY,
+    title="Retry event",
+    raises=[NotFound, QuotaExceeded],
+    examples=[Example("Send an event again", {"id": ID}, EXAMPLE)],
+)
+async def retry_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
+    """Send an existing event again to every enabled webhook endpoint.
+
+    Creates no event. At most 10 a minute per event; list_event_deliveries tells how it went.
+
+    The `webhook-id` stays the event's id, so that receivers recognise the repetition; timestamp and signatures are new. Each
+    delivery starts its schedule of ten attempts again, while its attempts keep their numbers. A delivery that is under way at
+    this moment is not sent twice. The eleventh call of a minute is 429 `rate_limited`.
+    """
+    event = await ctx.settle_result(
+        requeue,
+        event=params.id,
+        organisation=ctx.organisation,
+        now=ctx.now,
+        ids=ctx.deps.ids,
+        upgrade_url=ctx.deps.site.upgrade_url,
+    )
+    ctx.deps.wake_worker()
+    return event
+
+
+def requeue(connection: Connection, *, event: str, organisation: str, now: float, ids: Ids, upgrade_url: str) -> Event:
+    """Count the retry and queue the event again, or refuse and change nothing."""
+    minute = int(now) // 60
+    row = count_retry(connection, event=event, organisation=organisation, minute=minute, most=RETRIES_PER_MINUTE)
+    if row is None:
+        if read_event(connection, event=event, organisation=organisation) is None:
+            raise unknown(event)
+        raise too_often(event, now, (minute + 1) * 60, upgrade_url)
+    enqueue(connection, event=event, organisation=organisation, now_ms=int(now * 1000), ids=ids)
+    return shown(row)
+
+
+def too_often(event: str, now: float, reset: int, upgrade_url: str) -> QuotaExceeded:
+    """The minute's retries of this event are used up."""
+    return QuotaExceeded(
+        f"{event} was retried {RETRIES_PER_MINUTE} times in this minute; the next retry is possible at {stamp(reset)}",
+        code="rate_limited",
+        limit=RETRIES_PER_MINUTE,
+        used=RETRIES_PER_MINUTE,
+        reset_at=stamp(reset),
+        retry_after=reset - int(now),
+        upgrade_url=upgrade_url,
+    )
+
+
+@operation(
+    "GET",
+    "/v1/connectivity/events/{id}/deliveries",
+    title="List event deliveries",
+    raises=[NotFound],
+    examples=[Example("Did my server get it?", {"id": ID}, {"object": "list", "data": [DELIVERY], "has_more": False})],
+)
+async def list_event_deliveries(ctx: Ctx, params: DeliveryPage) -> ListOf[Delivery]:
+    """List an event's deliveries to webhook endpoints, with every attempt.
+
+    An attempt tells its outcome as a class (ok, status:502, timeout, tls, dns, refused, blocked), never the receiver's answer.
+
+    Newest first. A delivery that still waits is `pending`, and its last attempt says when the next one is due. Of a delivery that
+    was retried very often the newest 100 attempts are shown.
+    """
+    found = await ctx.deps.store.read(
+        read_deliveries, event=params.id, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1
+    )
+    if found is None:
+        raise unknown(params.id)
+    return page([delivery_of(row, attempts) for row, attempts in found], params.limit)
+
+
+def read_deliveries(
+    connection: Connection, *, event: str, organisation: str, after: str | None, most: int
+) -> list[tuple[DeliveryRow, list[AttemptRow]]] | None:
+    """The deliveries of an event, if it is the organisation's."""
+    if read_event(connection, event=event, organisation=organisation) is None:
+        return None
+    return list_deliveries(connection, event=event, after=after, most=most)
+
+
+def delivery_of(row: DeliveryRow, attempts: list[AttemptRow]) -> Delivery:
+    """A delivery as it is shown."""
+    return {
+        "id": row.id,
+        "object": "connectivity.delivery",
+        "event": row.event_id,
+        "endpoint": row.endpoint_id,
+        "state": STATES[row.state],
+        "attempts": [
+            {
+                "number": attempt.number,
+                "at": stamp(attempt.at_ms / 1000),
+                "outcome": attempt.outcome,
+                "milliseconds": attempt.milliseconds,
+                "next_attempt_at": None if attempt.next_ms is None else stamp(attempt.next_ms / 1000),
+            }
+            for attempt in attempts
+        ],
+        "created_at": stamp(row.created_ms / 1000),
+    }

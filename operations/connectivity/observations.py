@@ -1,0 +1,111 @@
+"""What the network bridge saw: attachments, places, package usage, profile states."""
+
+from typing import Annotated, Literal, NotRequired
+
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from typing_extensions import TypedDict
+
+from operations.connectivity.moment import Moment
+from operations.deps import Ctx
+from operations.services.mobile_countries import country_of
+from registry import teaching
+from registry.ids import Ids
+from registry.limits import Scope
+from registry.model import Input
+from registry.operation import Auth, Example, operation
+from storage.connection import Connection
+from storage.observations import Sighting, observe
+
+KNOWN = frozenset({"network.attach", "location.update", "package.usage", "esim.status"})
+
+
+class Observation(Input):
+    """One network event. Members that a newer bridge adds are skipped, as an unknown `bridge_type` is."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    bridge_type: Annotated[
+        str, Field(min_length=1, max_length=64, description="network.attach, location.update, package.usage or esim.status.")
+    ]
+    iccid: Annotated[str | None, Field(max_length=64, description="The SIM it is about.")] = None
+    imsi: Annotated[str | None, Field(max_length=64, description="Accepted and neither used nor kept.")] = None
+    occurred_at: Moment | None = None
+    data: Annotated[
+        dict[str, JsonValue],
+        Field(description="mcc, mnc and country of a place; used_bytes of a package so far; status of a profile. Others are not kept."),
+    ] = Field(default_factory=dict)
+
+
+def padded(digits: int) -> BeforeValidator:
+    """Codes that arrive as numbers get their leading zeros back."""
+    return BeforeValidator(lambda value: str(value).zfill(digits) if isinstance(value, int) and not isinstance(value, bool) else value)
+
+
+class Seen(BaseModel):
+    """The members of `data` that mean something."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+    mcc: Annotated[str | None, padded(3), Field(pattern=r"^[0-9]{3}$", description="Mobile country code, 3 digits.")] = None
+    mnc: Annotated[str | None, padded(2), Field(pattern=r"^[0-9]{2,3}$", description="Mobile network code, 2 or 3 digits.")] = None
+    country: Annotated[str | None, Field(pattern=r"^[A-Z]{2}$", description="ISO 3166-1 alpha-2, when the codes do not tell.")] = None
+    used_bytes: Annotated[int | None, Field(ge=0, le=2**53 - 1, description="Bytes used of the package so far.")] = None
+    status: Annotated[str | None, Field(max_length=64, description="State of the profile.")] = None
+
+
+class Observed(TypedDict):
+    """`ignored`: the type is not known here, or no intent owns the ICCID; otherwise the intent it was recorded against."""
+
+    ignored: bool
+    intent: NotRequired[str]
+
+
+@operation(
+    "POST",
+    "/v1/connectivity/events/observe",
+    scope=Scope.NONE,
+    auth=Auth.INTERNAL,
+    title="Observe network event",
+    examples=[
+        Example(
+            "A SIM joined a network in France",
+            {"bridge_type": "network.attach", "iccid": "8988303000000912345", "data": {"mcc": "208", "mnc": "01"}},
+            {"ignored": False, "intent": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t"},
+        ),
+        Example("A type we do not know", {"bridge_type": "weather.report"}, {"ignored": True}),
+    ],
+)
+async def observe_connectivity_event(ctx: Ctx, params: Observation) -> Observed:
+    """Record a network event against the intent that owns the ICCID.
+
+    Called by the bridge with the internal key. An unknown `bridge_type` or ICCID is ignored with 200.
+
+    The first event of an intent that names a country emits `esim.first_attach`. `used_bytes` of package.usage is the total so far: it
+    moves the intent's usage up, never down, and crosses its thresholds.
+    """
+    if params.bridge_type not in KNOWN or params.iccid is None:
+        return await ctx.settle({"ignored": True})
+    answer = await ctx.settle_result(record, seen=sighting(params, params.iccid, ctx.now), now=ctx.now, ids=ctx.deps.ids)
+    ctx.deps.wake_worker()
+    return answer
+
+
+def sighting(params: Observation, iccid: str, now: float) -> Sighting:
+    """What is kept of an observation, and what it means."""
+    try:
+        seen = Seen.model_validate(params.data)
+    except ValidationError as error:
+        raise teaching.refuse(Seen, error) from None
+    # The codes come first: a bridge's own idea of the country fills in where they span several.
+    country = (country_of(seen.mcc, seen.mnc) if seen.mcc else None) or seen.country
+    used = seen.used_bytes if params.bridge_type == "package.usage" else None
+    at = now if params.occurred_at is None else params.occurred_at
+    kept = orjson.dumps(seen.model_dump(exclude_none=True)).decode()
+    return Sighting(params.bridge_type, iccid, seen.mcc, seen.mnc, kept, at, country, used)
+
+
+def record(connection: Connection, *, seen: Sighting, now: float, ids: Ids) -> Observed:
+    """Against an intent, or ignored."""
+    intent = observe(connection, seen=seen, now=now, ids=ids)
+    return {"ignored": True} if intent is None else {"ignored": False, "intent": intent}

@@ -1,0 +1,66 @@
+"""The activation code of an eSIM as a picture that a phone's camera reads."""
+
+from io import BytesIO
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from operations.connectivity.intents import IntentRef, get_connectivity_intent, no_such_intent
+from operations.deps import Ctx
+from operations.services.esim_profile import open_profile
+from registry.errors import Conflict, NotFound
+from registry.model import Document
+from registry.operation import Example, operation
+from storage.intents import IntentRow, find_intent
+
+MEDIA = {"svg": "image/svg+xml", "png": "image/png"}
+
+
+class QrRef(IntentRef):
+    """Which intent's code, and as what."""
+
+    format: Annotated[Literal["svg", "png"], Field(description="Kind of picture.")]
+
+
+@operation(
+    "GET",
+    "/v1/connectivity/intents/{id}/qr.{format}",
+    tool=False,
+    title="Get QR code",
+    raises=[NotFound, Conflict],
+    examples=[Example("The code as a picture for a web page", {"id": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t", "format": "svg"})],
+)
+async def get_connectivity_intent_qr(ctx: Ctx, params: QrRef) -> Document:
+    """Get the activation code of an issued eSIM as a QR picture.
+
+    The picture holds the activation code: show it to the buyer and nobody else. It is not to be cached.
+    """
+    row = await ctx.deps.store.read(find_intent, intent=params.id, organisation=ctx.organisation)
+    if row is None:
+        raise no_such_intent("id")
+    code = activation_code(ctx, row)
+    return Document(picture(code, params.format), MEDIA[params.format], {"Cache-Control": "no-store"})
+
+
+def activation_code(ctx: Ctx, row: IntentRow) -> str:
+    """What the picture shows, once there is an eSIM."""
+    if row.iccid is not None and row.esim is not None:
+        profile = open_profile(row.iccid, row.esim, keyring=ctx.deps.keyring, organisation=row.organisation, intent=row.id)
+        if profile.activation_code is not None:
+            return profile.activation_code
+    raise not_issued(row.status)
+
+
+def not_issued(status: str) -> Conflict:
+    """The intent has no eSIM yet."""
+    first = "give it a plan with confirm_connectivity_intent" if status == "requires_plan" else f"read it with {get_connectivity_intent.id}"
+    return Conflict(f"This intent is {status} and has no eSIM yet", code="esim_not_issued", param="id", hint=f"First {first}")
+
+
+def picture(text: str, format: Literal["svg", "png"]) -> bytes:
+    """The QR code on white, with the quiet zone that scanners need (ISO/IEC 18004)."""
+    import segno  # only where a code is drawn
+
+    buffer = BytesIO()
+    segno.make_qr(text, error="m").save(buffer, kind=format, scale=8, border=4, light="white")
+    return buffer.getvalue()

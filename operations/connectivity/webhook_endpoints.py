@@ -1,0 +1,268 @@
+"""Webhook endpoints: where an organisation's events are sent."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, NotRequired, cast
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from clients.webhooks.addresses import Network
+from clients.webhooks.signature import SECRET_BYTES, new_secret
+from clients.webhooks.url import BadUrl, check_url
+from operations.deps import Ctx
+from operations.services.delivery import secret_field
+from operations.vocabulary import ListOf, page
+from registry.errors import BadRequest, Conflict, NotFound
+from registry.limits import Scope
+from registry.model import Input, Nothing
+from registry.operation import Example, operation
+from storage.connection import Connection
+from storage.deliveries import replay
+from storage.endpoints import (
+    MOST_ENDPOINTS,
+    EndpointRow,
+    delete_endpoint,
+    enable_endpoint,
+    insert_endpoint,
+    list_endpoints,
+    read_endpoint,
+    rotate_secret,
+)
+
+Kind = Literal["connectivity.webhook_endpoint"]
+
+
+class NewEndpoint(Input):
+    """Where to send events."""
+
+    url: Annotated[str, Field(description="Absolute https URL of a public host, at most 2048 characters, no user name.")]
+
+
+class EndpointRef(Input):
+    """Which endpoint."""
+
+    id: Annotated[str, Field(max_length=64, description="Endpoint id, we_...")]
+
+
+class Replay(EndpointRef):
+    """Which endpoint, and since when."""
+
+    # Choice: Unix seconds, the unit of an event's `created`.
+    since: Annotated[int | None, Field(ge=0, le=2**40, description="Unix seconds; only deliveries queued since then. Absent: all.")] = None
+
+
+class WebhookEndpoint(TypedDict):
+    """Where events are sent. `secret` stands only in the answers that create or rotate it; `created` is Unix seconds."""
+
+    id: str
+    object: Kind
+    url: str
+    status: Literal["enabled", "disabled"]
+    created: int
+    secret: NotRequired[str]
+
+
+class DeletedEndpoint(TypedDict):
+    """The endpoint is gone."""
+
+    id: str
+    object: Kind
+    deleted: Literal[True]
+
+
+class Replayed(TypedDict):
+    """How many failed deliveries are on their way again."""
+
+    object: Literal["connectivity.replay"]
+    replayed: int
+
+
+ID = "we_01k0a8w7zv6q4k3m2n1p0r9s8t"
+EXAMPLE: WebhookEndpoint = {
+    "id": ID,
+    "object": "connectivity.webhook_endpoint",
+    "url": "https://hooks.example.com/esim",
+    "status": "enabled",
+    "created": 1_795_166_400,
+}
+WITH_SECRET: WebhookEndpoint = {**EXAMPLE, "secret": "whsec_..."}
+
+
+def shown(row: EndpointRow) -> WebhookEndpoint:
+    """The endpoint without its secret."""
+    status = cast(Literal["enabled", "disabled"], row.status)
+    return {"id": row.id, "object": "connectivity.webhook_endpoint", "url": row.url, "status": status, "created": row.created}
+
+
+def unknown(endpoint: str) -> NotFound:
+    """Unknown and foreign endpoints are answered alike."""
+    return NotFound(
+        f"No webhook endpoint {endpoint} in your organisation", param="id", hint="list_connectivity_webhook_endpoints shows the ids"
+    )
+
+
+def check(url: str, exempt: Sequence[Network]) -> None:
+    """Refuse what deliveries could not or must not reach; the refusal never repeats path or query."""
+    try:
+        check_url(url, exempt)
+    except BadUrl as error:
+        raise BadRequest(str(error), param="url", hint="Give an https URL that can be reached from the internet") from None
+
+
+def sealed_secret(ctx: Ctx, endpoint: str) -> tuple[str, str]:
+    """A new signing secret, and what is kept of it."""
+    secret = new_secret(ctx.deps.ids.bytes(SECRET_BYTES))
+    return secret, ctx.deps.keyring.seal(secret, org_id=ctx.organisation, field=secret_field(endpoint))
+
+
+@operation(
+    "POST",
+    "/v1/connectivity/webhook_endpoints",
+    scope=Scope.ANY,
+    status=201,
+    title="Create webhook endpoint",
+    raises=[Conflict],
+    examples=[Example("Be told when an eSIM is issued", {"url": "https://hooks.example.com/esim"}, WITH_SECRET)],
+)
+async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) -> WebhookEndpoint:
+    """Create a webhook endpoint that every event is sent to as a signed POST.
+
+    Keep `secret`: it is shown once and verifies the signatures. At most 16 per organisation.
+
+    Deliveries carry `webhook-id` (the event's id), `webhook-timestamp` and `webhook-signature` as Standard Webhooks defines them,
+    and `Connectivity-Signature: t=<unix>,v1=<hex>`. Answer 2xx within 15 seconds; anything else is tried again, ten attempts in
+    75 hours. Deliveries come at least once and in no promised order: deduplicate by `webhook-id`. A 410, or 120 hours of failures
+    only, disables the endpoint.
+    """
+    # Choice: the same URL may be registered more than once, as two systems behind one address may want.
+    check(params.url, ctx.deps.webhook_exempt)
+    id = ctx.deps.ids.new("we_")
+    secret, sealed = sealed_secret(ctx, id)
+    row = EndpointRow(id=id, url=params.url, status="enabled", created=int(ctx.now))
+    answer: WebhookEndpoint = {**shown(row), "secret": secret}
+    return await ctx.settle(answer, insert_endpoint, id=id, organisation=ctx.organisation, url=params.url, secret=sealed, now=ctx.now)
+
+
+@operation(
+    "GET",
+    "/v1/connectivity/webhook_endpoints",
+    title="List webhook endpoints",
+    examples=[Example("Where are my events sent?", {}, {"object": "list", "data": [EXAMPLE], "has_more": False})],
+)
+async def list_connectivity_webhook_endpoints(ctx: Ctx, params: Nothing) -> ListOf[WebhookEndpoint]:
+    """List your webhook endpoints, newest first, without their secrets."""
+    del params  # Choice: no pages, since there are at most 16
+    rows = await ctx.deps.store.read(list_endpoints, organisation=ctx.organisation)
+    return page([shown(row) for row in rows], MOST_ENDPOINTS)
+
+
+@operation(
+    "DELETE",
+    "/v1/connectivity/webhook_endpoints/{id}",
+    scope=Scope.ANY,
+    title="Delete webhook endpoint",
+    raises=[NotFound],
+    examples=[Example("Stop sending", {"id": ID}, {"id": ID, "object": "connectivity.webhook_endpoint", "deleted": True})],
+)
+async def delete_connectivity_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> DeletedEndpoint:
+    """Delete a webhook endpoint and drop its pending deliveries."""
+    return await ctx.settle_result(remove, endpoint=params.id, organisation=ctx.organisation)
+
+
+def remove(connection: Connection, *, endpoint: str, organisation: str) -> DeletedEndpoint:
+    """The endpoint and what waits for it, or a refusal."""
+    if not delete_endpoint(connection, endpoint=endpoint, organisation=organisation):
+        raise unknown(endpoint)
+    return {"id": endpoint, "object": "connectivity.webhook_endpoint", "deleted": True}
+
+
+@operation(
+    "POST",
+    "/v1/connectivity/webhook_endpoints/{id}/rotate",
+    scope=Scope.ANY,
+    tool=False,
+    title="Rotate webhook secret",
+    raises=[NotFound],
+    examples=[Example("Replace a secret that may be known", {"id": ID}, WITH_SECRET)],
+)
+async def rotate_webhook_secret(ctx: Ctx, params: EndpointRef) -> WebhookEndpoint:
+    """Give a webhook endpoint a new secret; the old one signs too for 24 hours.
+
+    The new `secret` is shown once. For 24 hours every delivery carries signatures of both, so receivers can change over in peace.
+
+    Rotating again within the 24 hours ends the older secret at once.
+    """
+    secret, sealed = sealed_secret(ctx, params.id)
+    return await ctx.settle_result(rotate, endpoint=params.id, organisation=ctx.organisation, secret=secret, sealed=sealed, now=ctx.now)
+
+
+def rotate(connection: Connection, *, endpoint: str, organisation: str, secret: str, sealed: str, now: float) -> WebhookEndpoint:
+    """The endpoint with its new secret, or a refusal."""
+    row = rotate_secret(connection, endpoint=endpoint, organisation=organisation, sealed=sealed, now=now)
+    if row is None:
+        raise unknown(endpoint)
+    return {**shown(row), "secret": secret}
+
+
+@operation(
+    "POST",
+    "/v1/connectivity/webhook_endpoints/{id}/enable",
+    scope=Scope.ANY,
+    title="Enable webhook endpoint",
+    raises=[NotFound],
+    examples=[Example("The receiver works again", {"id": ID}, EXAMPLE)],
+)
+async def enable_webhook_endpoint(ctx: Ctx, params: EndpointRef) -> WebhookEndpoint:
+    """Enable a disabled webhook endpoint again.
+
+    Missed events are not sent by this: use replay_failed_deliveries.
+
+    A 410, or 120 hours of failures only, had disabled it, and what was pending then has failed. Events that happened while it was
+    disabled were not queued for it; retry_connectivity_event sends one of them. Enabling an enabled endpoint changes nothing.
+    """
+    return await ctx.settle_result(enable, endpoint=params.id, organisation=ctx.organisation)
+
+
+def enable(connection: Connection, *, endpoint: str, organisation: str) -> WebhookEndpoint:
+    """The endpoint, enabled, or a refusal."""
+    row = enable_endpoint(connection, endpoint=endpoint, organisation=organisation)
+    if row is None:
+        raise unknown(endpoint)
+    return shown(row)
+
+
+@operation(
+    "POST",
+    "/v1/connectivity/webhook_endpoints/{id}/replay",
+    scope=Scope.ANY,
+    title="Replay failed deliveries",
+    raises=[NotFound, Conflict],
+    examples=[Example("Catch up after an outage", {"id": ID, "since": 1_795_166_400}, {"object": "connectivity.replay", "replayed": 12})],
+)
+async def replay_failed_deliveries(ctx: Ctx, params: Replay) -> Replayed:
+    """Send an endpoint's failed deliveries again.
+
+    The endpoint must be enabled. Answers how many are on their way.
+
+    Each starts its schedule of ten attempts again, under the same `webhook-id`; attempts keep their numbers.
+    """
+    since_ms = (params.since or 0) * 1000
+    answer = await ctx.settle_result(
+        restart, endpoint=params.id, organisation=ctx.organisation, since_ms=since_ms, now_ms=int(ctx.now * 1000)
+    )
+    ctx.deps.wake_worker()
+    return answer
+
+
+def restart(connection: Connection, *, endpoint: str, organisation: str, since_ms: int, now_ms: int) -> Replayed:
+    """Queue what has failed, or refuse."""
+    row = read_endpoint(connection, endpoint=endpoint, organisation=organisation)
+    if row is None:
+        raise unknown(endpoint)
+    if row.status != "enabled":
+        raise Conflict(
+            f"The webhook endpoint {endpoint} is disabled, so nothing can be sent to it",
+            code="webhook_endpoint_disabled",
+            hint="Enable it first with POST /v1/connectivity/webhook_endpoints/{id}/enable",
+        )
+    return {"object": "connectivity.replay", "replayed": replay(connection, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)}

@@ -1,0 +1,1 @@
+"""The HTTP door, over the real pipeline and the real store."""

@@ -1,0 +1,172 @@
+"""Operations that exist for the tests of the door."""
+
+from typing import Annotated, NamedTuple
+
+import sqlalchemy as sa
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from registry.limits import Scope
+from registry.model import Document, Input, Nothing
+from registry.operation import Auth, Once, operation
+from storage.connection import Connection
+from storage.schema import ChangeTable
+from storage.statement import Query, table
+
+CHANGE = table(ChangeTable)
+
+
+class Row(NamedTuple):
+    name: str
+    value: int
+
+
+ALL = Query(Row, sa.select(CHANGE.c.name, CHANGE.c.value).where(CHANGE.c.name.like("note:%")).order_by(CHANGE.c.name))
+ADD = Query(
+    Row,
+    lambda dialect: (
+        dialect.insert(CHANGE)
+        .values(name=sa.bindparam("name"), value=1)
+        .on_conflict_do_update(index_elements=["name"], set_={"value": CHANGE.c.value + 1})
+        .returning(CHANGE.c.name, CHANGE.c.value)
+    ),
+)
+
+
+def add(connection: Connection, *, name: str) -> "Note":
+    row = connection.first(ADD, name=f"note:{name}")
+    assert row is not None
+    return {"name": name, "writes": row.value}
+
+
+def every(connection: Connection) -> list[Row]:
+    return connection.all(ALL)
+
+
+Name = Annotated[str, Field(min_length=1, max_length=100, description="Name of the note, 1-100 characters.")]
+
+
+class Note(TypedDict):
+    name: str
+    writes: int
+
+
+class NoteRef(Input):
+    name: Name
+
+
+class NewNote(Input):
+    name: Name
+    quantity_mb: float | None = Field(None, gt=0, le=1_000_000, description="Megabytes, above 0, at most 1000000.")
+    tags: list[str] = Field([], description="Labels.")
+
+
+class NoteList(Input):
+    limit: Limit = 10
+    starting_after: StartingAfter = None
+    prefix: str = ""
+
+
+class LineRef(Input):
+    iccid: str
+
+
+class KeyRef(Input):
+    key: str
+
+
+class UsageRef(LineRef):
+    key: str
+
+
+class Seen(TypedDict):
+    route: str
+    value: str
+
+
+@operation("GET", "/v1/notes/{name}")
+async def get_note(ctx: Ctx, params: NoteRef) -> Seen:
+    """Read one note."""
+    return {"route": ctx.call.operation.id, "value": params.name}
+
+
+@operation("GET", "/v1/notes")
+async def list_notes(ctx: Ctx, params: NoteList) -> ListOf[Note]:
+    """List notes."""
+    rows = [Note(name=row.name[5:], writes=row.value) for row in await ctx.deps.store.read(every)]
+    rest = [row for row in rows if row["name"] > (params.starting_after or "") and row["name"].startswith(params.prefix)]
+    if len(rest) > params.limit:
+        ctx.next_cursor = rest[params.limit - 1]["name"]
+    return page(rest, params.limit)
+
+
+@operation("POST", "/v1/notes", scope=Scope.ANY, status=201)
+async def create_note(ctx: Ctx, params: NewNote) -> Note:
+    """Write a note."""
+    return await ctx.settle_result(add, name=params.name)
+
+
+@operation("DELETE", "/v1/notes/{name}", scope=Scope.WRITE, confirm=True)
+async def delete_note(ctx: Ctx, params: NoteRef) -> Seen:
+    """Remove a note."""
+    return await ctx.settle({"route": ctx.call.operation.id, "value": params.name})
+
+
+@operation("POST", "/v1/subscribers/issue-from-inventory", scope=Scope.ANY, once=Once(required=True, forever=True, alias="X-Idempotency-Key"))
+async def issue(ctx: Ctx, params: Nothing) -> Seen:
+    """Issue a line."""
+    del params
+    return await ctx.settle({"route": ctx.call.operation.id, "value": ctx.call.idempotency_key or ""})
+
+
+@operation("GET", "/v1/subscribers/issue-from-inventory/{key}")
+async def get_issuance(ctx: Ctx, params: KeyRef) -> Seen:
+    """Read an issuance."""
+    return {"route": ctx.call.operation.id, "value": params.key}
+
+
+@operation("GET", "/v1/subscribers/{iccid}/{key}/usage")
+async def get_usage(ctx: Ctx, params: UsageRef) -> Seen:
+    """Read usage."""
+    return {"route": ctx.call.operation.id, "value": f"{params.iccid} {params.key}"}
+
+
+@operation("DELETE", "/v1/subscribers/{iccid}/packages", scope=Scope.WRITE)
+async def remove_packages(ctx: Ctx, params: LineRef) -> Seen:
+    """Remove packages."""
+    return await ctx.settle({"route": ctx.call.operation.id, "value": params.iccid})
+
+
+@operation("GET", "/v1/subscribers/{iccid}/packages")
+async def list_packages(ctx: Ctx, params: LineRef) -> Seen:
+    """List packages."""
+    return {"route": ctx.call.operation.id, "value": params.iccid}
+
+
+@operation("GET", "/v1/picture")
+async def get_picture(ctx: Ctx, params: Nothing) -> Document:
+    """Draw a picture."""
+    del ctx, params
+    return Document(b"<svg/>", "image/svg+xml", {"Cache-Control": "private, max-age=60", "Content-Disposition": "inline"})
+
+
+@operation("GET", "/v1/broken")
+async def break_down(ctx: Ctx, params: Nothing) -> Seen:
+    """Fail."""
+    raise RuntimeError("no answer for ak_0123456789abcdef of somebody@example.com")
+
+
+@operation("GET", "/v1/misspelt")
+async def misspell(ctx: Ctx, params: Nothing) -> Document:
+    """Answer with a header that cannot be sent."""
+    del ctx, params
+    return Document(b"", "text/plain", {"X-Name": "\N{SNOWMAN}"})
+
+
+@operation("POST", "/v1/pushes", scope=Scope.NONE, auth=Auth.SIGNATURE, status=200)
+async def take_push(ctx: Ctx, params: Nothing) -> Seen:
+    """Take a signed push."""
+    del params
+    return await ctx.settle({"route": ctx.call.operation.id, "value": ctx.call.headers.get("x-signature", "")})

@@ -1,0 +1,238 @@
+"""A whole service in one process for tests: real pipeline, real SQLite store, HTTP door; the clock and the ids are ours.
+
+    async with open_world(tmp_path, CATALOGUE) as world:
+        caller = await world.caller(Tier.PRO)
+        async with world.client(caller.secret) as http:
+            answer = await http.get("/v1/plans")
+        world.clock.advance(120)
+"""
+
+import hashlib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from operations.deps import Build, Deps
+from operations.services.api_key import new_api_key
+from registry.catalogue import Catalogue
+from registry.ids import base32
+from registry.limits import Limits, Role, Tier
+from registry.pipeline import Pipeline
+from registry.ports import Sessions, SharedSecrets, Site
+from storage.accounts import add_member, create_organisation, create_person, remove_member, set_tier
+from storage.directory import StoreDirectory
+from storage.journal import StoreJournal
+from storage.keys import insert_key, revoke_key
+from storage.quota import QuotaBlocks
+from storage.replicas import renew
+from storage.sealing import Keyring, new_key_setting
+from storage.store import Store, open_store
+from tests.databases import migrated_sqlite
+from transports.http.door import HttpDoor
+from transports.http.inner import Inner
+from transports.http.rules import HttpRules
+from transports.logs import RequestLine
+
+NOON = 1_800_014_400.0  # 2027-01-15T12:00:00Z
+HOST = "reseller.test"
+ORIGIN = "https://console.test"
+SITE = Site(
+    base_url=f"https://{HOST}",
+    upgrade_url=f"https://{HOST}/upgrade",
+    connect_url=f"https://{HOST}/connect",
+    docs_url=f"https://{HOST}/docs",
+    mcp_url=f"https://{HOST}/mcp",
+)
+
+
+class SettableClock:
+    """Wall and monotonic time that move when a test says so."""
+
+    def __init__(self, now: float = NOON) -> None:
+        self.wall, self.steady = now, 1000.0
+
+    def now(self) -> float:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.steady
+
+    def advance(self, seconds: float) -> None:
+        self.wall += seconds
+        self.steady += seconds
+
+
+class CountingIds:
+    """The same names in every run: the clock's milliseconds and a count."""
+
+    def __init__(self, clock: SettableClock) -> None:
+        self._clock, self.count = clock, 0
+
+    def new(self, prefix: str) -> str:
+        self.count += 1
+        return prefix + base32((int(self._clock.now() * 1000) << 80) | self.count)
+
+    def secret(self, prefix: str) -> str:
+        return prefix + base32(int.from_bytes(self.bytes(17)) >> 6)
+
+    def bytes(self, count: int) -> bytes:
+        self.count += 1
+        return hashlib.shake_256(b"test %d" % self.count).digest(count)
+
+    def fraction(self) -> float:
+        return 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A person in an organisation, and the API key they made."""
+
+    organisation: str
+    person: str
+    key_id: str
+    secret: str
+
+
+@dataclass(slots=True)
+class World:
+    """The service, and what a test does behind its back."""
+
+    door: HttpDoor
+    pipeline: Pipeline[Deps]
+    store: Store
+    clock: SettableClock
+    ids: CountingIds
+    journal: StoreJournal
+    blocks: QuotaBlocks
+    lines: list[RequestLine] = field(default_factory=list[RequestLine])
+    """The request log."""
+    faults: list[tuple[str, str, BaseException]] = field(default_factory=list[tuple[str, str, BaseException]])
+    """Request id, operation and exception of every fault of ours."""
+
+    def client(self, secret: str | None = None, **headers: str) -> httpx.AsyncClient:
+        """An HTTP client of the door; a fault of ours is an answer, as it is over a network."""
+        if secret is not None:
+            headers["Authorization"] = f"Bearer {secret}"
+        transport = httpx.ASGITransport(app=self.door, raise_app_exceptions=False)
+        return httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers)
+
+    async def organisation(self, tier: Tier = Tier.PRO, *, name: str = "Reseller", mode: str | None = None, account: int | None = None) -> str:
+        """A new organisation; with a mode it is connected to the upstream."""
+        id = self.ids.new("org_")
+        await self.store.write(create_organisation, id=id, name=name, tier=tier, now=self.clock.now(), mode=mode, account_id=account)
+        return id
+
+    async def person(self, *, subject: str | None = None) -> str:
+        """A new person without an organisation."""
+        id = self.ids.new("usr_")
+        await self.store.write(create_person, id=id, now=self.clock.now(), subject=subject)
+        return id
+
+    async def join(self, person: str, organisation: str, role: Role = Role.ADMIN) -> None:
+        """Make a person a member."""
+        await self.store.write(add_member, person=person, organisation=organisation, role=role, now=self.clock.now())
+
+    async def leave(self, person: str, organisation: str) -> None:
+        """End a membership."""
+        await self.store.write(remove_member, person=person, organisation=organisation)
+
+    async def move_to(self, tier: Tier, organisation: str) -> None:
+        """Change an organisation's tier."""
+        await self.store.write(set_tier, organisation=organisation, tier=tier)
+
+    async def key(self, person: str, organisation: str | None, *, expires_at: int | None = None) -> tuple[str, str]:
+        """A new API key: its id and its secret."""
+        key, id, now = new_api_key(self.ids), self.ids.new("key_"), self.clock.now()
+        await self.store.write(
+            insert_key,
+            id=id,
+            digest=key.digest,
+            prefix=key.prefix,
+            organisation=organisation,
+            person=person,
+            name="test",
+            now=now,
+            expires_at=expires_at,
+        )
+        return id, key.secret
+
+    async def revoke(self, caller: Credentials) -> None:
+        """End a key."""
+        await self.store.write(revoke_key, key=caller.key_id, organisation=caller.organisation, now=self.clock.now())
+
+    async def caller(
+        self, tier: Tier = Tier.PRO, role: Role = Role.ADMIN, *, organisation: str | None = None, mode: str | None = None, account: int | None = None
+    ) -> Credentials:
+        """A new person with a key, in a new organisation or in the given one."""
+        organisation = organisation or await self.organisation(tier, mode=mode, account=account)
+        person = await self.person()
+        await self.join(person, organisation, role)
+        key_id, secret = await self.key(person, organisation)
+        return Credentials(organisation, person, key_id, secret)
+
+
+def make_deps(store: Store, keyring: Keyring, clock: SettableClock, ids: CountingIds, secrets: SharedSecrets) -> Deps:
+    """The outside world of the handlers."""
+    return Deps(
+        store=store,
+        keyring=keyring,
+        clock=clock,
+        ids=ids,
+        site=SITE,
+        secrets=secrets,
+        build=Build("1.0.0", "0123abc"),
+        webhook_exempt=(),
+        wake_worker=lambda: None,
+    )
+
+
+@asynccontextmanager
+async def open_world(
+    folder: Path,
+    catalogue: Catalogue,
+    *,
+    url: str | None = None,
+    limits: Limits | None = None,
+    secrets: SharedSecrets | None = None,
+    sessions: Sessions | None = None,
+    rules: HttpRules | None = None,
+    inner: Inner | None = None,
+) -> AsyncGenerator[World]:
+    """A service over a new SQLite file in the folder, or over the migrated database at `url`."""
+    clock = SettableClock()
+    ids = CountingIds(clock)
+    store = open_store(url or migrated_sqlite(folder))
+    secrets, limits = secrets or SharedSecrets(), limits or Limits()
+    keyring = Keyring(new_key_setting(ids.bytes), ids.bytes)
+    blocks = QuotaBlocks(store, limits.quota_block)
+    journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
+    await store.write(renew, replica=journal.replica, now=clock.now())
+    pipeline = Pipeline(
+        deps=make_deps(store, keyring, clock, ids, secrets),
+        clock=clock,
+        ids=ids,
+        directory=StoreDirectory(store),
+        journal=journal,
+        quota=blocks,
+        sessions=sessions,
+        secrets=secrets,
+        limits=limits,
+        site=SITE,
+    )
+    lines: list[RequestLine] = []
+    faults: list[tuple[str, str, BaseException]] = []
+    door = HttpDoor(
+        catalogue,
+        pipeline,
+        rules=rules or HttpRules(hosts=frozenset({HOST, "127.0.0.1"}), origins=frozenset({ORIGIN})),
+        log=lines.append,
+        fault=lambda *fault: faults.append(fault),
+        inner=inner,
+    )
+    try:
+        yield World(door, pipeline, store, clock, ids, journal, blocks, lines, faults)
+    finally:
+        await store.aclose()

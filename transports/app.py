@@ -1,0 +1,101 @@
+"""The ASGI application: the HTTP door in front, and behind it what no operation's path reaches; its lifespan is the service's."""
+
+import hashlib
+from collections.abc import Callable
+from typing import cast
+
+import anyio
+
+from operations.catalogue import CATALOGUE
+from operations.services.demo import Demo
+from transports.http.asgi import App, Receive, Scope, Send
+from transports.http.door import HttpDoor
+from transports.http.inner import Inner
+from transports.http.rules import HttpRules
+from transports.logs import Logs
+from transports.mcp.app import McpDoor
+from transports.mcp.settings import McpSettings
+from transports.openapi.page import OpenapiPage
+from transports.service import VERSION, Service
+from transports.settings import Settings
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def host_names(settings: Settings, base_url: str) -> frozenset[str]:
+    """Host names this server answers to."""
+    from urllib.parse import urlsplit
+
+    return frozenset((*settings.allowed_hosts, urlsplit(base_url).hostname or "localhost", *LOOPBACK))
+
+
+def mcp_settings(service: Service, rules: HttpRules) -> McpSettings:
+    """What the MCP door is told; all replicas seal with the same keys."""
+    given = service.settings.mcp_state_keys.get_secret_value() or service.keyring_text
+    keys = tuple(hashlib.sha256(b"mcp-state|" + key.strip().encode()).digest() for key in given.split(",") if key.strip())
+    hosts = tuple(sorted(rules.hosts))
+    return McpSettings(
+        version=VERSION,
+        state_keys=keys,
+        allowed_hosts=(*hosts, *(f"{host}:*" for host in hosts)),
+        allowed_origins=tuple(sorted(rules.origins)),
+    )
+
+
+class Application:
+    """One process of the service with its doors."""
+
+    def __init__(self, service: Service, logs: Logs, *, started: Callable[[Demo | None], None] | None = None) -> None:
+        self.service = service
+        self._logs, self._started = logs, started
+        settings, site = service.settings, service.site
+        origin = "/".join(site.base_url.split("/")[:3])
+        rules = HttpRules(hosts=host_names(settings, site.base_url), origins=frozenset((origin, *settings.allowed_origins)))
+        self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules), logs.report)
+        self._openapi = OpenapiPage(CATALOGUE, site)
+        inner = Inner(self._inner, paths=frozenset(("/openapi.json",)), prefixes=("/mcp", "/docs", "/.well-known"))
+        self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=logs.request, fault=logs.fault, inner=inner)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request, or the server's start and stop."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        else:
+            await self.http(scope, receive, send)
+
+    async def _inner(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = cast(str, scope["path"])
+        app: App = self._openapi
+        if path.startswith(("/mcp", "/.well-known")):
+            app = self.mcp
+        await app(scope, receive, send)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        """Start, serve until told to stop, then finish what is under way."""
+        await receive()
+        service = self.service
+        demo = await service.start()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(service.keep_books)
+            works = service.settings.worker if service.settings.worker is not None else service.settings.embedded
+            done = anyio.Event()
+            if works:
+                tasks.start_soon(self._work, done)
+            if self._started is not None:
+                self._started(demo)
+            async with self.mcp.running():
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+            if works:
+                service.worker.stop()
+                await done.wait()
+            tasks.cancel_scope.cancel()
+        await service.stop()
+        self._logs.flush()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _work(self, done: anyio.Event) -> None:
+        try:
+            await self.service.worker.run()
+        finally:
+            done.set()

@@ -1,0 +1,84 @@
+"""`reseller serve`: one process with every door open."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from operations.catalogue import CATALOGUE
+from operations.services.demo import Demo
+from storage.migrate import SchemaMismatch
+from transports.cli.banner import Started
+from transports.cli.failure import Failure
+from transports.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from transports.app import Application
+
+
+def serve(
+    port: Annotated[int | None, typer.Option("--port", "-p", min=0, max=65535, help="Port; 0 takes a free one. Default 8000.")] = None,
+    host: Annotated[str | None, typer.Option("--host", help="Address to listen on. Default 127.0.0.1.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Directory that keeps all state. Default ./data.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the tree, then serve.")] = False,
+) -> None:
+    """Run the service: API, MCP, docs and, on SQLite, the worker. An empty database gets demo data."""
+    from transports.http.serve import MissingPackage, run  # checks for the server's packages before anything needs them
+
+    settings = load_settings(os.environ, env_file=Path(".env"), port=port, host=host, data=data)
+    try:
+        run(listen(settings, as_json=as_json))
+    except (MissingPackage, SchemaMismatch) as wrong:
+        raise Failure(str(wrong), exit_code=3) from None
+
+
+async def listen(settings: Settings, *, as_json: bool) -> None:
+    """Bind first, so that the printed address is the real one; then build, then serve until told to stop."""
+    from transports.app import Application
+    from transports.http.deadlines import Deadlines
+    from transports.http.serve import bind, make_server, port_of
+    from transports.logs import Logs
+    from transports.service import build_service
+
+    try:
+        bound = bind(settings.host, settings.port)
+    except OSError as error:
+        raise Failure(f"port {settings.port} on {settings.host}: {error.strerror}; stop what holds it, or use --port 0") from None
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host
+    logs: Logs | None = None
+
+    def report(text: str) -> None:
+        assert logs is not None
+        logs.note(text)
+
+    service = build_service(settings, f"http://{shown}:{port_of(bound)}", report=report)
+    secrets = [value.get_secret_value() for _, value in settings if hasattr(value, "get_secret_value")]
+    human = settings.log == "auto" and sys.stderr.isatty()
+    logs = Logs((lambda lines: None) if settings.log == "off" else sys.stderr.buffer.write, service.clock, secrets=secrets, human=human)
+    demos: list[Demo | None] = []
+    app = Application(service, logs, started=demos.append)
+    deadlines = Deadlines(concurrency=settings.limit_concurrency)
+
+    def ready() -> None:
+        print_start(app, demos[0], as_json=as_json)
+
+    await make_server(app, deadlines=deadlines, ids=service.ids, logs=logs, ready=ready).serve(sockets=[bound])
+
+
+def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None:
+    """Where everything is, for people or for programs."""
+    settings, site = app.service.settings, app.service.site
+    started = Started(
+        site=site,
+        database=str(settings.data / "service.db") if settings.embedded else "PostgreSQL",
+        mode="production" if settings.env == "production" else "demo" if demo else "development",
+        organisation=demo.organisation if demo else None,
+        api_key=demo.api_key if demo else None,
+        pid=os.getpid(),
+        tools=sum(operation.tool for operation in CATALOGUE.operations.values()),
+    )
+    sys.stdout.write((started.as_json() if as_json else started.as_tree()) + "\n")
+    sys.stdout.flush()

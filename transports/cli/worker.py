@@ -1,0 +1,51 @@
+"""`reseller worker`: deliveries and sweeps as a process of their own, for PostgreSQL with many servers."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import typer
+
+from storage.migrate import SchemaMismatch
+from transports.cli.failure import Failure
+from transports.settings import Settings, load_settings
+
+
+def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None) -> None:
+    """Deliver webhooks and sweep what has outlived its time, until stopped."""
+    from transports.http.serve import run
+
+    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    try:
+        run(work(settings))
+    except SchemaMismatch as wrong:
+        raise Failure(str(wrong), exit_code=3) from None
+
+
+async def work(settings: Settings) -> None:
+    """One worker; SIGTERM and SIGINT let it finish the deliveries under way."""
+    from transports.service import build_service
+
+    service = build_service(settings, "http://127.0.0.1:8000", report=lambda text: print(text, file=sys.stderr))  # noqa: T201
+    await service.start()
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(service.keep_books)
+            tasks.start_soon(stop_on_signal, service.worker.stop)
+            sys.stderr.write("worker runs\n")
+            await service.worker.run()
+            tasks.cancel_scope.cancel()
+    finally:
+        await service.stop()
+
+
+async def stop_on_signal(stop: object) -> None:
+    """Wait for a signal, then ask the worker to end."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            assert callable(stop)
+            stop()
+            return

@@ -1,0 +1,155 @@
+"""The MCP door as an ASGI application: /mcp, and the metadata that tells clients where to log in."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, cast
+
+import anyio
+import anyio.to_thread
+import orjson
+
+from operations.deps import Deps
+from registry.answer import Report
+from registry.catalogue import Catalogue
+from registry.errors import Forbidden, MethodNotAllowed, NotFound, Refusal, Unauthorized
+from registry.pipeline import Pipeline
+from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
+from transports.http.connection import REQUEST
+from transports.mcp.auth import WELL_KNOWN, authenticate, challenge, metadata
+from transports.mcp.selection import read_selection
+from transports.mcp.settings import McpSettings
+
+if TYPE_CHECKING:  # the server is imported by the first request: the SDK costs more than a second
+    from transports.mcp.server import HttpServer
+
+PATH = "/mcp"
+METADATA = f"{WELL_KNOWN}{PATH}"
+PATHS = frozenset({PATH, METADATA})
+
+
+class McpDoor:
+    """Hands authenticated requests to the MCP server, which is made when the first of them arrives."""
+
+    def __init__(self, catalogue: Catalogue, pipeline: Pipeline[Deps], settings: McpSettings, report: Report) -> None:
+        self._catalogue, self._pipeline, self._settings, self._report = catalogue, pipeline, settings, report
+        site = pipeline.site
+        self._metadata = metadata(site.mcp_url, settings.authorization_servers, site.docs_url)
+        self._server: HttpServer | None = None
+        self._running = False
+        self._wanted, self._ready = anyio.Event(), anyio.Event()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Serve inside this block. One task enters and leaves the SDK's task group, however many requests want it."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._hold)
+            self._running = True
+            try:
+                yield
+            finally:
+                self._running = False
+                tasks.cancel_scope.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One HTTP request."""
+        http = cast(HttpScope, scope)
+        request_id, ours = self._request_id(http)
+        send = announcing(send, request_id) if ours else send
+        try:
+            if http["path"] == METADATA:
+                await self._answer_metadata(http, send)
+            else:
+                await self._serve(http, scope, receive, send, request_id)
+        except Refusal as refusal:
+            await self._refuse(send, refusal, request_id)
+
+    async def _serve(self, http: HttpScope, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+        if http["path"] != PATH:
+            raise NotFound("There is nothing at this address", hint=f"The MCP server is at {PATH}")
+        if http["method"] != "POST":
+            # Choice: no standing GET streams and no sessions to DELETE; both eras allow a server to offer only POST.
+            raise MethodNotAllowed("MCP messages are sent with POST", allow="POST", hint="Use POST")
+        self._check_origin(http)
+        chosen = read_selection(http["query_string"], http["headers"])
+        caller = await authenticate(self._pipeline, http["headers"])
+        server = await self._started()
+        user = server.user(caller, chosen, client_of(http), request_id)
+        await server.app({**scope, "headers": trimmed(http["headers"]), "user": user}, receive, send)
+
+    async def _started(self) -> "HttpServer":
+        """The server, once it runs."""
+        if not self._running:
+            raise RuntimeError("the MCP door is asked outside its running() block")
+        self._wanted.set()
+        await self._ready.wait()
+        assert self._server is not None
+        return self._server
+
+    async def _hold(self) -> None:
+        """Wait for the first request, make the server in a thread, then hold its task group open until the end."""
+        await self._wanted.wait()
+        server = self._server = await anyio.to_thread.run_sync(self._make)
+        async with server.manager.run():
+            self._ready.set()
+            await anyio.sleep_forever()
+
+    def _make(self) -> "HttpServer":
+        from transports.mcp.server import HttpServer  # costs more than a second
+
+        return HttpServer(self._catalogue, self._pipeline, self._settings, self._report)
+
+    def _check_origin(self, http: HttpScope) -> None:
+        """Only browsers send an origin; a page of somebody else's must not use its visitor's credentials (DNS rebinding)."""
+        origins = {value.decode("latin-1") for name, value in http["headers"] if name == b"origin"}
+        if origins - set(self._settings.allowed_origins):
+            raise Forbidden("The origin of this page may not call the service", hint="Its operator lists it in SERVICE_ALLOWED_ORIGINS")
+
+    def _request_id(self, http: HttpScope) -> tuple[str, bool]:
+        """The HTTP door's request id where it stands in front, else one of our own, which we must then announce."""
+        given = http.get("state", {}).get(REQUEST)
+        return (given, False) if isinstance(given, str) else (self._pipeline.ids.new("req_"), True)
+
+    async def _answer_metadata(self, http: HttpScope, send: Send) -> None:
+        """RFC 9728 metadata; public, and readable by pages of any origin."""
+        if http["method"] not in ("GET", "HEAD"):
+            raise MethodNotAllowed("The metadata is read with GET", allow="GET, HEAD", hint="Use GET")
+        headers = [(b"access-control-allow-origin", b"*"), (b"cache-control", b"public, max-age=3600")]
+        await send_json(send, 200, headers, self._metadata if http["method"] == "GET" else b"")
+
+    async def _refuse(self, send: Send, refusal: Refusal, request_id: str) -> None:
+        """A refusal before JSON-RPC has the body of any other HTTP refusal."""
+        own = challenge(refusal, self._pipeline.site.mcp_url) if isinstance(refusal, Unauthorized) else refusal.headers
+        headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in own.items()]
+        await send_json(send, refusal.status, [*headers, (b"cache-control", b"no-store")], orjson.dumps(refusal.body(request_id)))
+
+
+def client_of(http: HttpScope) -> str:
+    """The address of the peer."""
+    client = http.get("client")
+    return client[0] if client else ""
+
+
+def trimmed(headers: Headers) -> Headers:
+    """Header values without the white space around them, which some HTTP parsers leave in (RFC 9112 section 5.1)."""
+    if any(value[:1] in (b" ", b"\t") or value[-1:] in (b" ", b"\t") for _, value in headers):
+        return [(name, value.strip(b" \t")) for name, value in headers]
+    return headers
+
+
+def announcing(send: Send, request_id: str) -> Send:
+    """The answer with our request id."""
+
+    async def tagged(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = cast(Headers, message.get("headers", []))
+            message["headers"] = [*headers, (b"request-id", request_id.encode())]
+        await send(message)
+
+    return tagged
+
+
+async def send_json(send: Send, status: int, headers: Headers, body: bytes) -> None:
+    """One whole answer."""
+    common = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"x-content-type-options", b"nosniff")]
+    await send({"type": "http.response.start", "status": status, "headers": [*common, *headers]})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,112 @@
+"""Prompts: tasks a person picks from a menu, told in the words of the tools."""
+
+from typing import NamedTuple
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    PaginatedRequestParams,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    TextContent,
+)
+
+from transports.mcp.resources import refuse_cursor
+from transports.mcp.visitor import Context
+
+LONGEST = 200
+
+
+class Task(NamedTuple):
+    """A prompt: its text holds its arguments in braces; an argument that is not given is replaced by its default."""
+
+    prompt: Prompt
+    text: str
+    defaults: dict[str, str]
+
+
+def argument(name: str, description: str, *, required: bool = True) -> PromptArgument:
+    """One argument."""
+    return PromptArgument(name=name, description=description, required=required)
+
+
+TASKS = {
+    task.prompt.name: task
+    for task in (
+        Task(
+            Prompt(
+                name="issue_esim",
+                title="Issue an eSIM",
+                description="Choose a plan, issue an eSIM from it and hand over the activation code.",
+                arguments=[argument("plan", "Plan id or slug, e.g. test-1gb-7d; absent: choose one together.", required=False)],
+            ),
+            "Issue an eSIM. The plan: {plan}. Look plans up with list_connectivity_plans. Tell me the plan, its data volume, validity "
+            "and price, and wait for my yes before you call create_connectivity_intent with a fresh idempotency_key; if the call fails or "
+            "its outcome is unclear, repeat it with the same key. Afterwards tell me the status and, if it succeeded, the activation code.",
+            {"plan": "not chosen yet; ask me where and how long the eSIM is needed"},
+        ),
+        Task(
+            Prompt(
+                name="investigate_intent",
+                title="Investigate an intent",
+                description="Find out what happened to one eSIM order and what to do next.",
+                arguments=[argument("intent", "Intent id, e.g. cni_01k0a8w7zv6q4k3m2n1p0r9s8t.")],
+            ),
+            "Find out what happened to the intent {intent}. Read it with get_connectivity_intent, its usage with "
+            "list_connectivity_usage_records and its events with list_connectivity_events. Tell me in plain words its status, what "
+            "the last event was and when, how much data is used, whether anything went wrong, and your one advised next step. Change nothing.",
+            {},
+        ),
+        Task(
+            Prompt(
+                name="choose_plan",
+                title="Choose a plan",
+                description="Compare the plans for a trip and recommend one.",
+                arguments=[
+                    argument("country", "Country of the trip, e.g. Norway or NO."),
+                    argument("days", "Length of the trip in days, e.g. 10."),
+                ],
+            ),
+            "Recommend a plan for {days} days in {country}. Read the plans with list_connectivity_plans, keep those that cover the country "
+            "and are valid long enough, compare data volume, validity and price in a short table, and recommend one with a reason. "
+            "Issue nothing.",
+            {},
+        ),
+    )
+}
+
+
+async def list_prompts(ctx: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
+    """The handler of prompts/list."""
+    del ctx
+    refuse_cursor(params)
+    return ListPromptsResult(prompts=[task.prompt for task in TASKS.values()])
+
+
+async def get_prompt(ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
+    """The handler of prompts/get."""
+    del ctx
+    task = TASKS.get(params.name)
+    if task is None:
+        raise MCPError(INVALID_PARAMS, f"Unknown prompt {params.name[:80]!r}; known are {', '.join(TASKS)}")
+    text = task.text.format_map(values(task, params.arguments or {}))
+    message = PromptMessage(role="user", content=TextContent(type="text", text=text))
+    return GetPromptResult(description=task.prompt.description, messages=[message])
+
+
+def values(task: Task, given: dict[str, str]) -> dict[str, str]:
+    """The arguments, checked: nothing unknown, nothing missing, nothing long."""
+    known = [argument.name for argument in task.prompt.arguments or []]
+    unknown = sorted(set(given) - set(known))
+    missing = [name for name in known if not given.get(name) and name not in task.defaults]
+    if unknown or missing:
+        wrong = f"{unknown[0][:80]}: unknown argument" if unknown else f"{missing[0]}: missing; it is required"
+        raise MCPError(INVALID_PARAMS, f"{wrong}. {task.prompt.name} takes {', '.join(known)}")
+    long = [name for name, value in given.items() if len(value) > LONGEST]
+    if long:
+        raise MCPError(INVALID_PARAMS, f"{long[0]}: must be at most {LONGEST} characters; got {len(given[long[0]])}")
+    return {**task.defaults, **{name: value for name, value in given.items() if value}}

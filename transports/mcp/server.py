@@ -1,0 +1,113 @@
+"""The MCP server itself: one lowlevel server for both protocol eras, over HTTP and over stdio.
+
+Importing this costs more than a second, so only the first request to the door does it.
+"""
+
+from collections.abc import Mapping
+
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel.server import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import ListToolsResult, PaginatedRequestParams
+from mcp_types.methods import CacheableMethod
+
+from operations.deps import Deps
+from registry.answer import Report
+from registry.caller import Caller
+from registry.catalogue import Catalogue
+from registry.pipeline import Pipeline
+from transports.mcp.calls import Calls
+from transports.mcp.prompts import get_prompt, list_prompts
+from transports.mcp.resources import Resources
+from transports.mcp.selection import Chosen
+from transports.mcp.settings import BODY_BYTES, NAME, McpSettings
+from transports.mcp.tools import Tools
+from transports.mcp.user import Member, visitor_of
+from transports.mcp.visitor import Context, Visitor, Who
+
+MINUTE = 60_000
+HINTS: Mapping[CacheableMethod, CacheHint] = {
+    "tools/list": CacheHint(MINUTE, "private"),
+    "resources/list": CacheHint(MINUTE, "private"),
+    "resources/templates/list": CacheHint(MINUTE, "private"),
+    "resources/read": CacheHint(0, "private"),
+    "prompts/list": CacheHint(60 * MINUTE, "public"),
+    "server/discover": CacheHint(60 * MINUTE, "public"),
+}
+
+
+def instructions(catalogue: Catalogue) -> str:
+    """How to choose tools, in three sentences."""
+    return (
+        "These tools issue and manage travel eSIMs; you see the toolset connectivity and the operator tools, as far as your "
+        "organisation's tier allows. "
+        f"To see others, connect with ?toolsets=<names> or the header X-MCP-Toolsets, where names are of {', '.join(catalogue.names())}. "
+        "Add ?read_only=true or X-MCP-Readonly: true to see only tools that change nothing."
+    )
+
+
+def make_server(catalogue: Catalogue, pipeline: Pipeline[Deps], who: Who, settings: McpSettings, report: Report) -> Server:
+    """The server with every handler; the SDK checks no arguments, the pipeline does."""
+    tools = Tools(catalogue, page_size=settings.page_size, limits=settings.limits)
+    calls = Calls(pipeline, tools, who, settings, report)
+    resources = Resources(catalogue, calls, who)
+
+    async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        return tools.page(who(ctx), params.cursor if params is not None else None)
+
+    server = Server(
+        NAME,
+        version=settings.version,
+        title="Connectivity",
+        instructions=instructions(catalogue),
+        website_url=pipeline.site.docs_url,
+        cache_hints=HINTS,
+        # Always given: without it every call with arguments runs the whole tools/list handler first.
+        get_tool_input_schema=tools.schema,
+        on_list_tools=list_tools,
+        on_call_tool=calls.call_tool,
+        on_list_resources=resources.list,
+        on_list_resource_templates=resources.templates,
+        on_read_resource=resources.read,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+    seal(server, settings)
+    return server
+
+
+def seal(server: Server, settings: McpSettings) -> None:
+    """The server's middleware: no spans unless tracing is on, and request state that nobody can read, change or borrow."""
+    if not settings.tracing:
+        server.middleware.clear()
+    security = RequestStateSecurity(keys=settings.state_keys, ttl=settings.state_seconds)
+    server.middleware.append(RequestStateBoundary(security, default_audience=NAME))
+
+
+def make_manager(server: Server, settings: McpSettings, *, stateless: bool = True) -> StreamableHTTPSessionManager:
+    """The HTTP transport. SSE stays possible: plain JSON would lose progress and the news that a client has gone."""
+    security = TransportSecuritySettings(
+        # A deployment that serves any host has its origins checked by the gate; the SDK knows no such setting.
+        enable_dns_rebinding_protection="*" not in settings.allowed_hosts,
+        allowed_hosts=[form for host in settings.allowed_hosts for form in (host, f"{host}:*")],
+        allowed_origins=list(settings.allowed_origins),
+    )
+    return StreamableHTTPSessionManager(
+        app=server, json_response=False, stateless=stateless, max_request_body_size=BODY_BYTES, security_settings=security
+    )
+
+
+class HttpServer:
+    """The server behind the gate; good for one run."""
+
+    def __init__(self, catalogue: Catalogue, pipeline: Pipeline[Deps], settings: McpSettings, report: Report) -> None:
+        self.manager = make_manager(make_server(catalogue, pipeline, visitor_of, settings, report), settings)
+        self.app = AuthContextMiddleware(StreamableHTTPASGIApp(self.manager))
+
+    @staticmethod
+    def user(caller: Caller, chosen: Chosen, client: str, request_id: str) -> Member:
+        """What the gate puts into the scope."""
+        return Member(Visitor(caller, chosen, client, request_id))

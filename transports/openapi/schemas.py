@@ -1,0 +1,61 @@
+"""Types as JSON schemas with clean names: one component per type, whatever operation names it."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+Json: TypeAlias = JsonSchemaValue
+Mode: TypeAlias = Literal["validation", "serialization"]
+Wanted: TypeAlias = tuple[str, Mode, TypeAdapter[object]]
+
+PREFIX = "#/components/schemas/"
+NAME = re.compile(r"[A-Z][A-Za-z0-9]*", re.ASCII)
+WORDS = re.compile(r"[A-Za-z0-9]+", re.ASCII)
+
+
+class PlainSchema(GenerateJsonSchema):
+    """Pydantic's schemas without the titles that only repeat a name, and with the names people would give."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:
+        """Never: the field's name says it."""
+        del schema
+        return False
+
+    def normalize_name(self, name: str) -> str:
+        """`ListOf[Plan]` becomes PlanList, `QuotaExceededBody` becomes QuotaExceeded; names with their module stay as they are."""
+        return super().normalize_name(name) if "." in name else clean_name(name)
+
+
+def clean_name(name: str) -> str:
+    """The words of a possibly generic type's name, the argument first."""
+    words = [word.removesuffix("Body") or word for word in WORDS.findall(name)]
+    words = ["List" if word in ("ListOf", "list") else word for word in words]
+    return "".join(word[:1].upper() + word[1:] for word in reversed(words))
+
+
+def schemas_of(wanted: Sequence[Wanted]) -> tuple[dict[str, Json], dict[str, Json]]:
+    """The schema of each key (usually a reference), and every component the schemas name."""
+    keyed, defined = TypeAdapter[object].json_schemas(wanted, ref_template=PREFIX + "{model}", schema_generator=PlainSchema)
+    components: dict[str, Json] = defined.get("$defs", {})
+    bad = [name for name in components if not NAME.fullmatch(name)]
+    if bad:
+        raise TypeError(f"two types share a name, so that pydantic calls one of them {bad[0]}: rename it")
+    for schema in components.values():
+        if isinstance(schema.get("title"), str):
+            del schema["title"]
+    return {key: schema for (key, _), schema in keyed.items()}, components
+
+
+def resolve(schema: Json, components: dict[str, Json]) -> Json:
+    """What a reference stands for."""
+    while "$ref" in schema:
+        schema = components[schema["$ref"].removeprefix(PREFIX)]
+    return schema
+
+
+def pascal(name: str) -> str:
+    """create_api_key as CreateApiKey."""
+    return "".join(word.capitalize() for word in name.split("_"))
