@@ -1,7 +1,18 @@
 """The whole service on one page."""
 
 from operations import health
-from operations.connectivity import events, intents, plans, products, webhook_endpoints
+from operations.connectivity import (
+    events,
+    intents,
+    observations,
+    plans,
+    products,
+    qr,
+    usage_ingest,
+    usage_records,
+    webhook_endpoints,
+)
+from operations.setup import api_keys
 from registry.catalogue import Catalogue, Toolset
 
 CATALOGUE = Catalogue(
@@ -10,8 +21,9 @@ CATALOGUE = Catalogue(
         Toolset(
             "connectivity",
             "Issue eSIMs for plans, report usage, follow events and have them delivered to webhooks.",
-            (plans, products, intents, events, webhook_endpoints),
+            (plans, products, intents, qr, usage_records, usage_ingest, events, observations, webhook_endpoints),
         ),
+        Toolset("setup", "API keys, onboarding and affiliates of your organisation.", (api_keys,)),
     ],
     core=(
         "list_connectivity_plans",

@@ -1,7 +1,7 @@
 """What one call carries into its handler, and the handler's one way to write."""
 
 from collections.abc import Callable
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from registry.call import Call
 from registry.caller import Caller
@@ -56,9 +56,13 @@ class Context(Generic[D]):
         """The organisation this call acts for; empty for calls without one."""
         return self.caller.organisation
 
-    async def settle(
-        self, answer: R, write: Callable[Concatenate[Any, W], object] | None = None, /, *args: W.args, **kwargs: W.kwargs
-    ) -> R:
+    @overload
+    async def settle(self, answer: R, /) -> R: ...
+
+    @overload
+    async def settle(self, answer: R, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> R: ...
+
+    async def settle(self, answer: R, write: Callable[..., object] | None = None, /, *args: Any, **kwargs: Any) -> R:
         """Commit the write with the call's claim, charge and audit row, and return the answer that was stored for replays.
 
         The write is a plain function of a connection and keyword arguments. A Refusal it raises undoes everything.

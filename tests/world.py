@@ -1,10 +1,10 @@
 """A whole service in one process for tests: real pipeline, real SQLite store, HTTP door; the clock and the ids are ours.
 
-    async with open_world(tmp_path, CATALOGUE) as world:
-        caller = await world.caller(Tier.PRO)
-        async with world.client(caller.secret) as http:
-            answer = await http.get("/v1/plans")
-        world.clock.advance(120)
+async with open_world(tmp_path, CATALOGUE) as world:
+    caller = await world.caller(Tier.PRO)
+    async with world.client(caller.secret) as http:
+        answer = await http.get("/v1/plans")
+    world.clock.advance(120)
 """
 
 import hashlib
@@ -119,7 +119,9 @@ class World:
         transport = httpx.ASGITransport(app=self.door, raise_app_exceptions=False)
         return httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers)
 
-    async def organisation(self, tier: Tier = Tier.PRO, *, name: str = "Reseller", mode: str | None = None, account: int | None = None) -> str:
+    async def organisation(
+        self, tier: Tier = Tier.PRO, *, name: str = "Reseller", mode: str | None = None, account: int | None = None
+    ) -> str:
         """A new organisation; with a mode it is connected to the upstream."""
         id = self.ids.new("org_")
         await self.store.write(create_organisation, id=id, name=name, tier=tier, now=self.clock.now(), mode=mode, account_id=account)
@@ -164,7 +166,13 @@ class World:
         await self.store.write(revoke_key, key=caller.key_id, organisation=caller.organisation, now=self.clock.now())
 
     async def caller(
-        self, tier: Tier = Tier.PRO, role: Role = Role.ADMIN, *, organisation: str | None = None, mode: str | None = None, account: int | None = None
+        self,
+        tier: Tier = Tier.PRO,
+        role: Role = Role.ADMIN,
+        *,
+        organisation: str | None = None,
+        mode: str | None = None,
+        account: int | None = None,
     ) -> Credentials:
         """A new person with a key, in a new organisation or in the given one."""
         organisation = organisation or await self.organisation(tier, mode=mode, account=account)

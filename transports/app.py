@@ -1,6 +1,5 @@
 """The ASGI application: the HTTP door in front, and behind it what no operation's path reaches; its lifespan is the service's."""
 
-import hashlib
 from collections.abc import Callable
 from typing import cast
 
@@ -14,9 +13,8 @@ from transports.http.inner import Inner
 from transports.http.rules import HttpRules
 from transports.logs import Logs
 from transports.mcp.app import McpDoor
-from transports.mcp.settings import McpSettings
 from transports.openapi.page import OpenapiPage
-from transports.service import VERSION, Service
+from transports.service import Service, mcp_settings
 from transports.settings import Settings
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -29,19 +27,6 @@ def host_names(settings: Settings, base_url: str) -> frozenset[str]:
     return frozenset((*settings.allowed_hosts, urlsplit(base_url).hostname or "localhost", *LOOPBACK))
 
 
-def mcp_settings(service: Service, rules: HttpRules) -> McpSettings:
-    """What the MCP door is told; all replicas seal with the same keys."""
-    given = service.settings.mcp_state_keys.get_secret_value() or service.keyring_text
-    keys = tuple(hashlib.sha256(b"mcp-state|" + key.strip().encode()).digest() for key in given.split(",") if key.strip())
-    hosts = tuple(sorted(rules.hosts))
-    return McpSettings(
-        version=VERSION,
-        state_keys=keys,
-        allowed_hosts=(*hosts, *(f"{host}:*" for host in hosts)),
-        allowed_origins=tuple(sorted(rules.origins)),
-    )
-
-
 class Application:
     """One process of the service with its doors."""
 
@@ -51,7 +36,7 @@ class Application:
         settings, site = service.settings, service.site
         origin = "/".join(site.base_url.split("/")[:3])
         rules = HttpRules(hosts=host_names(settings, site.base_url), origins=frozenset((origin, *settings.allowed_origins)))
-        self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules), logs.report)
+        self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
         self._openapi = OpenapiPage(CATALOGUE, site)
         inner = Inner(self._inner, paths=frozenset(("/openapi.json",)), prefixes=("/mcp", "/docs", "/.well-known"))
         self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=logs.request, fault=logs.fault, inner=inner)
@@ -74,7 +59,7 @@ class Application:
         """Start, serve until told to stop, then finish what is under way."""
         await receive()
         service = self.service
-        demo = await service.start()
+        demo = await service.start(seed=True)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)
             works = service.settings.worker if service.settings.worker is not None else service.settings.embedded

@@ -1,6 +1,7 @@
 """The composition root: settings become a store, ledgers, clients, dependencies and the pipeline."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -23,6 +24,7 @@ from storage.replicas import LEASE_SECONDS, leave, renew
 from storage.sealing import Keyring
 from storage.store import Store, open_store
 from transports.keyring_file import keyring_setting
+from transports.mcp.settings import McpSettings
 from transports.sessions import provider_sessions
 from transports.settings import Settings
 from transports.worker import Worker
@@ -67,11 +69,11 @@ class Service:
         """Public addresses."""
         return self.pipeline.site
 
-    async def start(self) -> Demo | None:
-        """Say that this process lives, and seed an empty database in demo mode."""
+    async def start(self, *, seed: bool) -> Demo | None:
+        """Say that this process lives; with `seed`, give an empty database its demo data where that is switched on."""
         await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
         self.renewed = self.clock.monotonic()
-        return await ensure_demo(self.store, self.ids, self.clock) if self.settings.with_demo else None
+        return await ensure_demo(self.store, self.ids, self.clock) if seed and self.settings.with_demo else None
 
     async def keep_books(self) -> None:
         """Write what is buffered, every half second, until cancelled: at most a second of it can be lost."""
@@ -172,3 +174,16 @@ def build_service(
         site=site,
     )
     return Service(settings, pipeline, directory, journal, blocks, worker, outbound, sender, report, keyring_text)
+
+
+def mcp_settings(service: Service, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> McpSettings:
+    """What the MCP door is told; replicas with one keyring seal with the same keys."""
+    given = service.settings.mcp_state_keys.get_secret_value() or service.keyring_text
+    keys = tuple(hashlib.sha256(b"mcp-state|" + key.strip().encode()).digest() for key in given.split(",") if key.strip())
+    names = sorted(hosts)
+    return McpSettings(
+        version=VERSION,
+        state_keys=keys,
+        allowed_hosts=(*names, *(f"{name}:*" for name in names)),
+        allowed_origins=tuple(sorted(origins)),
+    )

@@ -59,7 +59,6 @@ class Worker:
 
     async def run(self) -> None:
         """Work until stopped. A round that fails is reported, and the next one comes."""
-        self._stopping = False
         try:
             async with anyio.create_task_group() as sends, anyio.create_task_group() as acks:
                 acks.start_soon(self._acknowledge)

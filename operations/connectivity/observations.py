@@ -1,6 +1,6 @@
 """What the network bridge saw: attachments, places, package usage, profile states."""
 
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, NotRequired
 
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
@@ -85,7 +85,8 @@ async def observe_connectivity_event(ctx: Ctx, params: Observation) -> Observed:
     moves the intent's usage up, never down, and crosses its thresholds.
     """
     if params.bridge_type not in KNOWN or params.iccid is None:
-        return await ctx.settle({"ignored": True})
+        ignored: Observed = {"ignored": True}
+        return await ctx.settle(ignored)
     answer = await ctx.settle_result(record, seen=sighting(params, params.iccid, ctx.now), now=ctx.now, ids=ctx.deps.ids)
     ctx.deps.wake_worker()
     return answer

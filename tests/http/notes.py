@@ -114,7 +114,9 @@ async def delete_note(ctx: Ctx, params: NoteRef) -> Seen:
     return await ctx.settle({"route": ctx.call.operation.id, "value": params.name})
 
 
-@operation("POST", "/v1/subscribers/issue-from-inventory", scope=Scope.ANY, once=Once(required=True, forever=True, alias="X-Idempotency-Key"))
+@operation(
+    "POST", "/v1/subscribers/issue-from-inventory", scope=Scope.ANY, once=Once(required=True, forever=True, alias="X-Idempotency-Key")
+)
 async def issue(ctx: Ctx, params: Nothing) -> Seen:
     """Issue a line."""
     del params

@@ -5,8 +5,9 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import orjson
 import typer
@@ -14,32 +15,32 @@ import typer
 from operations.catalogue import CATALOGUE
 from registry.binding import kind_of
 from registry.call import Reply
+from registry.catalogue import AnyOperation
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from registry.operation import Operation
 from transports.cli.failure import Failure
 from transports.cli.local import call_locally
 from transports.cli.remote import call_remotely
 from transports.cli.render import explain, show
 from transports.settings import load_settings
 
-Url = Annotated[str | None, typer.Option("--url", envvar="RESELLER_URL", help="Call this server; without it, the local database.")]
-Key = Annotated[str | None, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key for --url.")]
-Org = Annotated[str | None, typer.Option("--org", help="Local calls: the organisation to act for.")]
-Data = Annotated[Path | None, typer.Option("--data", help="Local calls: the directory with the database.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal too.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Confirm a two-step operation without asking.")]
-IdempotencyKey = Annotated[str | None, typer.Option("--idempotency-key", help="Same key and input: same answer, one effect.")]
-ConfirmToken = Annotated[str | None, typer.Option("--confirm-token", help="Token of the first half of a two-step operation.")]
-COMMON: dict[str, Any] = {
-    "url": Url,
-    "key": Key,
-    "org": Org,
-    "data": Data,
-    "as_json": AsJson,
-}
-DEFAULTS: dict[str, Any] = {"as_json": False, "yes": False}
-PLAIN = {"int": int, "float": float, "bool": bool}
+PLAIN: dict[str, type] = {"int": int, "float": float, "bool": bool}
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How to make a call: where, as whom, and how to show it. The fields are options of every command."""
+
+    url: Annotated[str | None, typer.Option("--url", envvar="RESELLER_URL", help="Call this server; without it, the local database.")] = (
+        None
+    )
+    key: Annotated[str | None, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key for --url.")] = None
+    org: Annotated[str | None, typer.Option("--org", help="Local calls: the organisation to act for.")] = None
+    data: Annotated[Path | None, typer.Option("--data", help="Local calls: the directory with the database.")] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on a terminal too.")] = False
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Confirm a two-step operation without asking.")] = False
+    idempotency_key: Annotated[str | None, typer.Option("--idempotency-key", help="Same key and input: same answer, one effect.")] = None
+    confirm_token: Annotated[str | None, typer.Option("--confirm-token", help="Token of the first half of a two-step operation.")] = None
 
 
 def call_app() -> typer.Typer:
@@ -50,65 +51,71 @@ def call_app() -> typer.Typer:
     return app
 
 
-def command(operation: Operation[Any, Any]) -> Callable[..., None]:
-    """The command of one operation; its options are the fields of the input model."""
+def command(operation: AnyOperation) -> Callable[..., None]:
+    """The command of one operation; its options are the fields of the input model and those of How."""
     fields = {name: info.alias or name for name, info in operation.params.model_fields.items()}
 
-    def run(**given: Any) -> None:
-        arguments = {wire: read(operation, name, given[f"f_{name}"]) for name, wire in fields.items() if given[f"f_{name}"] is not None}
-        finish(operation, arguments, given)
+    def run(**given: object) -> None:
+        texts = {name: given.pop(f"f_{name}") for name in fields}
+        arguments = {fields[name]: read(operation, name, text) for name, text in texts.items() if text is not None}
+        finish(operation, arguments, How(**given))  # pyright: ignore[reportArgumentType]  # typer has parsed them to these types
 
-    parameters: list[inspect.Parameter] = []
-    for name, info in operation.params.model_fields.items():
-        option = typer.Option(
-            f"--{fields[name].replace('_', '-')}", help=(info.description or "") + ("" if info.is_required() else " Optional.")
-        )
-        kind = PLAIN.get(kind_of(info.annotation), str)
-        annotation: Any = Annotated[kind, option] if info.is_required() else Annotated[kind | None, option]
-        parameters.append(parameter(f"f_{name}", annotation, inspect.Parameter.empty if info.is_required() else None))
-    common = dict(COMMON)
-    if operation.once is not None:
-        common["idempotency_key"] = IdempotencyKey
-    if operation.confirm:
-        common |= {"confirm_token": ConfirmToken, "yes": Yes}
-    parameters += [parameter(name, annotation, DEFAULTS.get(name)) for name, annotation in common.items()]
+    wanted = {"yes", "confirm_token"} if operation.confirm else set[str]()
+    wanted |= {"idempotency_key"} if operation.once is not None else set()
+    common = [
+        p
+        for p in inspect.signature(How).parameters.values()
+        if p.name in wanted or p.name not in {"yes", "confirm_token", "idempotency_key"}
+    ]
+    parameters = [*field_options(operation, fields), *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in common)]
     run.__name__ = operation.id
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    cast(Any, run).__signature__ = inspect.Signature(parameters)
+    run.__annotations__ = {p.name: cast(object, p.annotation) for p in parameters}
+    setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010  # typer reads the signature
     return run
 
 
-def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """A keyword parameter."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+def field_options(operation: AnyOperation, fields: dict[str, str]) -> list[inspect.Parameter]:
+    """One option per input field; prefixed, so that none collides with an option of How."""
+    found: list[inspect.Parameter] = []
+    for name, info in operation.params.model_fields.items():
+        needed = info.is_required()
+        option = typer.Option(f"--{fields[name].replace('_', '-')}", help=(info.description or "") + ("" if needed else " Optional."))
+        kind = PLAIN.get(kind_of(info.annotation), str)
+        annotation = Annotated[kind if needed else kind | None, option]
+        default = inspect.Parameter.empty if needed else None
+        found.append(inspect.Parameter(f"f_{name}", inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default))
+    return found
 
 
-def read(operation: Operation[Any, Any], name: str, text: Any) -> Any:
+def read(operation: AnyOperation, name: str, given: object) -> object:
     """Objects and arrays are given as JSON text."""
-    annotation = operation.params.model_fields[name].annotation
-    if not isinstance(text, str) or not takes_json(annotation):
-        return text
+    if not isinstance(given, str) or not takes_json(operation.params.model_fields[name].annotation):
+        return given
     try:
-        return orjson.loads(text)
+        return orjson.loads(given)
     except orjson.JSONDecodeError:
-        raise Failure(f'--{name.replace("_", "-")}: must be JSON, for example \'{{"order": "A-17"}}\'; got {text[:60]}') from None
+        raise Failure(f'--{name.replace("_", "-")}: must be JSON, for example \'{{"order": "A-17"}}\'; got {given[:60]}') from None
 
 
-def takes_json(annotation: Any) -> bool:
+def takes_json(annotation: object) -> bool:
     """Whether a field holds an object or an array."""
     return any(word in str(annotation) for word in ("dict[", "list[", "tuple["))
 
 
-def finish(operation: Operation[Any, Any], arguments: dict[str, Any], given: dict[str, Any]) -> None:
+def finish(operation: AnyOperation, arguments: dict[str, object], how: How) -> None:
     """Call, ask for a confirmation where one is needed, and show what came of it."""
-    reply = asyncio.run(ask(operation, arguments, given))
-    if reply.status == 202 and (given.get("yes") or agreed(reply)):
-        given["confirm_token"] = orjson.loads(reply.body)["confirm_token"]
-        reply = asyncio.run(ask(operation, arguments, given))
+    if how.idempotency_key is None and operation.once is not None and operation.once.required:
+        # Choice: a person at a terminal gets a key made for them, shown so that the very call can be repeated.
+        how = replace(how, idempotency_key=SystemIds(SystemClock()).new("cli-"))
+        sys.stderr.write(f"idempotency key: {how.idempotency_key}\n")
+    reply = asyncio.run(ask(operation, arguments, how))
+    if reply.status == 202 and (how.yes or agreed(reply)):
+        how = replace(how, confirm_token=orjson.loads(reply.body)["confirm_token"])
+        reply = asyncio.run(ask(operation, arguments, how))
     if reply.status == 202 or reply.status >= 400:
-        words = [w for w in sys.argv if w != "--json"]
-        raise Failure(explain(reply, " ".join(["reseller", *words[1:]])), exit_code=3 if reply.status >= 500 else 1)
-    show(reply, as_json=given["as_json"])
+        words = [word for word in sys.argv[1:] if word != "--json"]
+        raise Failure(explain(reply, " ".join(["reseller", *words])), exit_code=3 if reply.status >= 500 else 1)
+    show(reply, as_json=how.as_json)
 
 
 def agreed(reply: Reply) -> bool:
@@ -118,14 +125,10 @@ def agreed(reply: Reply) -> bool:
     return typer.confirm(orjson.loads(reply.body)["message"] + " Do it?")
 
 
-async def ask(operation: Operation[Any, Any], arguments: dict[str, Any], given: dict[str, Any]) -> Reply:
+async def ask(operation: AnyOperation, arguments: dict[str, object], how: How) -> Reply:
     """One call, here or there."""
-    key, token = given.get("idempotency_key"), given.get("confirm_token")
-    if key is None and operation.once is not None and operation.once.required:
-        # Choice: a person at a terminal gets a key made for them, shown so that the very call can be repeated.
-        key = given["idempotency_key"] = SystemIds(SystemClock()).new("cli-")
-        sys.stderr.write(f"idempotency key: {key}\n")
-    if given["url"]:
-        return await call_remotely(given["url"], given["key"], operation, arguments, idempotency_key=key, confirm_token=token)
-    settings = load_settings(os.environ, env_file=Path(".env"), data=given["data"])
-    return await call_locally(settings, operation, arguments, organisation=given["org"], idempotency_key=key, confirm_token=token)
+    key, token = how.idempotency_key, how.confirm_token
+    if how.url:
+        return await call_remotely(how.url, how.key, operation, arguments, idempotency_key=key, confirm_token=token)
+    settings = load_settings(os.environ, env_file=Path(".env"), data=how.data)
+    return await call_locally(settings, operation, arguments, organisation=how.org, idempotency_key=key, confirm_token=token)

@@ -4,7 +4,7 @@ import asyncio
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 import typer
@@ -29,7 +29,9 @@ def create(
     data: Data = None,
 ) -> None:
     """Make a key; it is printed once and only its digest is kept."""
-    arguments: dict[str, Any] = {"name": name} | ({"seconds_until_expiration": days * 86_400} if days else {})
+    arguments: dict[str, object] = {"name": name}
+    if days:
+        arguments["seconds_until_expiration"] = days * 86_400
     settings = load_settings(os.environ, env_file=Path(".env"), data=data)
     reply = asyncio.run(
         call_locally(

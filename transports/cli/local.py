@@ -1,13 +1,13 @@
 """Calls in this process, on the database of the settings: no server needed, the operator is trusted as an admin."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from operations.catalogue import CATALOGUE
 from registry.answer import answer
 from registry.call import Call, Reply
 from registry.caller import BRIDGE, Caller
-from registry.operation import Auth, Operation
+from registry.catalogue import AnyOperation
+from registry.operation import Auth
 from storage.accounts import list_members, list_organisations
 from transports.cli.failure import Failure
 from transports.service import Service, build_service
@@ -23,10 +23,10 @@ def to_stderr(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-async def open_local(settings: Settings) -> Service:
+async def open_local(settings: Settings, *, seed: bool = False) -> Service:
     """The service without doors."""
     service = build_service(settings, BASE_URL, report=to_stderr)
-    await service.start()
+    await service.start(seed=seed)
     return service
 
 
@@ -46,8 +46,8 @@ async def local_caller(service: Service, organisation: str | None) -> Caller:
 
 async def call_locally(
     settings: Settings,
-    operation: Operation[Any, Any],
-    arguments: Mapping[str, Any],
+    operation: AnyOperation,
+    arguments: Mapping[str, object],
     *,
     organisation: str | None,
     idempotency_key: str | None,

@@ -6,7 +6,7 @@ import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 import typer
@@ -35,13 +35,13 @@ def config(
     key: Annotated[str, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key to put into the block.")] = "<API_KEY>",
 ) -> None:
     """Print what the client's configuration needs; nothing is written anywhere."""
-    server: dict[str, Any] = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {key}"}}
+    server: dict[str, object] = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {key}"}}
     if client is Client.CLAUDE_CODE:
         header = shlex.quote(f"Authorization: Bearer {key}")
         print_line(f"claude mcp add --transport http connectivity {shlex.quote(url)} --header {header}")
         return
     # Claude Desktop starts local servers only, so it gets the stdio command; it needs no key.
-    blocks: dict[Client, dict[str, Any]] = {
+    blocks: dict[Client, dict[str, object]] = {
         Client.CLAUDE_DESKTOP: {"mcpServers": {"connectivity": {"command": reseller(), "args": ["mcp", "stdio"]}}},
         Client.CURSOR: {"mcpServers": {"connectivity": {"url": url, "headers": server["headers"]}}},
         Client.VSCODE: {"servers": {"connectivity": server}},
@@ -65,5 +65,4 @@ def stdio(
     from transports.cli.stdio import serve_stdio  # brings the MCP SDK
 
     settings = load_settings(os.environ, env_file=Path(".env"), data=data)
-    names = tuple(name.strip() for name in toolsets.split(",") if name.strip())
-    asyncio.run(serve_stdio(settings, organisation=org, names=names, read_only=read_only))
+    asyncio.run(serve_stdio(settings, organisation=org, toolsets=toolsets, read_only=read_only))

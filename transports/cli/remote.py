@@ -1,7 +1,7 @@
 """Calls of a server elsewhere, over HTTP."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import cast
 from urllib.parse import quote, urlencode
 
 import orjson
@@ -10,7 +10,7 @@ from clients.failure import OutboundFailed
 from clients.http import Outbound
 from registry.binding import Binding
 from registry.call import Reply
-from registry.operation import Operation
+from registry.catalogue import AnyOperation
 from transports.cli.failure import Failure
 
 LARGEST_ANSWER = 64 * 1024 * 1024
@@ -19,8 +19,8 @@ LARGEST_ANSWER = 64 * 1024 * 1024
 async def call_remotely(
     url: str,
     key: str | None,
-    operation: Operation[Any, Any],
-    arguments: Mapping[str, Any],
+    operation: AnyOperation,
+    arguments: Mapping[str, object],
     *,
     idempotency_key: str | None,
     confirm_token: str | None,
@@ -53,10 +53,10 @@ async def call_remotely(
     return Reply(reply.status, reply.body, media_type=reply.headers.get("content-type", ""), headers=dict(reply.headers))
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """A value as a query parameter."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return ",".join(str(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # JSON
+        return ",".join(str(item) for item in cast("list[object]", value))
     return str(value)

@@ -2,13 +2,13 @@
 
 import sys
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 import orjson
 
 from registry.call import Reply
 
-Json = dict[str, Any]
+Json = dict[str, object]
 WIDEST = 60
 
 
@@ -18,16 +18,16 @@ def show(reply: Reply, *, as_json: bool, pick: str | None = None) -> None:
         sys.stdout.buffer.write(reply.body)
         sys.stdout.buffer.flush()
         return
-    value: Any = orjson.loads(reply.body)
+    answer = cast(Json, orjson.loads(reply.body))
     if as_json or not sys.stdout.isatty():
-        print_line(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+        print_line(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
         return
-    rows = cast(Json, value).get("data") if isinstance(value, dict) else None
-    if isinstance(rows, list) and rows:
-        show_table(cast(list[Json], rows))
+    rows = cast(list[Json], answer.get("data", []))
+    if rows:
+        show_table(rows)
     else:
-        show_object(cast(Json, value))
-    code = activation_code(value)
+        show_object(answer)
+    code = activation_code(answer)
     if code:
         show_qr(code)
 
@@ -55,7 +55,7 @@ def show_object(value: Json) -> None:
     Console().print(table)
 
 
-def flat(value: Mapping[str, Any], prefix: str = "") -> Json:
+def flat(value: Mapping[str, object], prefix: str = "") -> Json:
     """Nested objects as dotted names."""
     found: Json = {}
     for name, field in value.items():
@@ -66,7 +66,7 @@ def flat(value: Mapping[str, Any], prefix: str = "") -> Json:
     return found
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     """A value in few characters, with rich's markup made harmless."""
     from rich.markup import escape  # as above
 
@@ -75,10 +75,10 @@ def cell(value: Any) -> str:
     return escape(clean if len(clean) <= WIDEST else clean[: WIDEST - 3] + "...")
 
 
-def activation_code(value: Any) -> str | None:
+def activation_code(answer: Json) -> str | None:
     """The LPA string of an issued eSIM, if that is what the answer holds."""
-    esim = cast(Json, value).get("esim") if isinstance(value, dict) else None
-    return cast(Json, esim).get("qr_code") if isinstance(esim, dict) else None
+    esim = cast(dict[str, str | None] | None, answer.get("esim"))
+    return esim.get("qr_code") if esim else None
 
 
 def show_qr(code: str) -> None:

@@ -30,7 +30,7 @@ async def work(settings: Settings) -> None:
     from transports.service import build_service
 
     service = build_service(settings, "http://127.0.0.1:8000", report=lambda text: print(text, file=sys.stderr))  # noqa: T201
-    await service.start()
+    await service.start(seed=False)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)

@@ -13,6 +13,7 @@ from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, MethodNotAllowed
 
 BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+MIXED = re.compile(r"([^{}]+)\{\w+\}")  # qr.{format}
 NO_PARAMETERS: Mapping[str, str] = {}
 
 
@@ -35,15 +36,20 @@ class Found(NamedTuple):
 class Node:
     """One place in the trie."""
 
-    __slots__ = ("children", "param", "routes")
+    __slots__ = ("children", "mixed", "param", "routes")
 
     def __init__(self) -> None:
         self.children: dict[str, Node] = {}
+        self.mixed: dict[str, Node] = {}
+        """By what a segment begins with, before its parameter."""
         self.param: Node | None = None
         self.routes: dict[str, Route] = {}
 
     def below(self, segment: str) -> "Node":
         """The place one segment deeper, made when it is not there; names of parameters do not matter for the shape."""
+        mixed = MIXED.fullmatch(segment)
+        if mixed is not None:
+            return self.mixed.setdefault(mixed.group(1), Node())
         if not SEGMENT.fullmatch(segment):
             return self.children.setdefault(segment, Node())
         if self.param is None:
@@ -105,10 +111,20 @@ def walk(node: Node, segments: list[str], index: int, method: str, values: list[
         route = walk(child, segments, index + 1, method, values, allow)
         if route is not None:
             return route
+    for prefix, below in node.mixed.items():
+        if segment.startswith(prefix) and segment != prefix:
+            route = hold(segment[len(prefix) :], below, segments, index, method, values, allow)
+            if route is not None:
+                return route
     if node.param is None or not segment:
         return None
-    values.append(segment)
-    route = walk(node.param, segments, index + 1, method, values, allow)
+    return hold(segment, node.param, segments, index, method, values, allow)
+
+
+def hold(value: str, node: Node, segments: list[str], index: int, method: str, values: list[str], allow: set[str]) -> Route | None:
+    """Walk on with a parameter's value, and forget the value when that leads nowhere."""
+    values.append(value)
+    route = walk(node, segments, index + 1, method, values, allow)
     if route is None:
         values.pop()
     return route

@@ -58,7 +58,7 @@ TASKS = {
             ),
             "Find out what happened to the intent {intent}. Read it with get_connectivity_intent, its usage with "
             "list_connectivity_usage_records and its events with list_connectivity_events. Tell me in plain words its status, what "
-            "the last event was and when, how much data is used, whether anything went wrong, and your one advised next step. Change nothing.",
+            "the last event was and when, how much data is used, what went wrong, if anything, and what to do next. Change nothing.",
             {},
         ),
         Task(

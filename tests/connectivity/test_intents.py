@@ -1,0 +1,356 @@
+"""Intents: create, read, list, and what the store keeps of them."""
+
+import asyncio
+from pathlib import Path
+
+import httpx
+import pytest
+from inline_snapshot import snapshot
+from stdnum import luhn
+
+from operations.services.esim_profile import luhn_digit
+from registry.limits import Tier
+from tests.connectivity.requests import INTENTS, create, events, issued
+from tests.world import Credentials, World
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_test_plan_issues_an_esim_at_once(http: httpx.AsyncClient) -> None:
+    answer = await create(http, "k", plan="test_eu_1gb", metadata={"order": "1042"})
+    assert (answer.status_code, answer.json()) == snapshot(
+        (
+            201,
+            {
+                "id": "cni_01mcckg2g00000000000000009",
+                "object": "connectivity.intent",
+                "status": "succeeded",
+                "livemode": False,
+                "plan": {
+                    "id": "test_eu_1gb",
+                    "object": "connectivity.plan",
+                    "name": "Test Europe 1 GB",
+                    "data_mb": 1000,
+                    "unlimited": False,
+                    "validity_days": 30,
+                    "countries": [
+                        "AT",
+                        "BE",
+                        "BG",
+                        "CY",
+                        "CZ",
+                        "DE",
+                        "DK",
+                        "EE",
+                        "ES",
+                        "FI",
+                        "FR",
+                        "GR",
+                        "HR",
+                        "HU",
+                        "IE",
+                        "IT",
+                        "LT",
+                        "LU",
+                        "LV",
+                        "MT",
+                        "NL",
+                        "PL",
+                        "PT",
+                        "RO",
+                        "SE",
+                        "SI",
+                        "SK",
+                    ],
+                    "livemode": False,
+                    "price": None,
+                },
+                "esim": {
+                    "iccid": "8999806986354554454",
+                    "activation_code": "LPA:1$smdp.test.invalid$TEST-P9R6-R66S-YZ7S-R8ZD",
+                    "qr_code": "LPA:1$smdp.test.invalid$TEST-P9R6-R66S-YZ7S-R8ZD",
+                    "smdp_address": "smdp.test.invalid",
+                    "matching_id": "TEST-P9R6-R66S-YZ7S-R8ZD",
+                },
+                "metadata": {"order": "1042"},
+                "error": None,
+                "created": 1800014400,
+            },
+        )
+    )
+
+
+async def test_without_a_plan_the_intent_waits_for_one(http: httpx.AsyncClient) -> None:
+    answer = await create(http, "k")
+    assert (answer.status_code, answer.json()) == snapshot(
+        (
+            201,
+            {
+                "id": "cni_01mcckg2g00000000000000009",
+                "object": "connectivity.intent",
+                "status": "requires_plan",
+                "livemode": False,
+                "plan": None,
+                "esim": None,
+                "metadata": {},
+                "error": None,
+                "created": 1800014400,
+            },
+        )
+    )
+    assert await events(http) == []
+
+
+async def test_an_intent_reads_as_it_was_created(http: httpx.AsyncClient) -> None:
+    for key, body in (("one", {"plan": "test_global_1gb", "metadata": {"a": "ü"}}), ("two", {})):
+        made = await create(http, key, **body)
+        read = await http.get(f"{INTENTS}/{made.json()['id']}")
+        assert (read.status_code, read.content) == (200, made.content)
+
+
+async def test_a_second_call_with_the_same_key_returns_the_same_intent(http: httpx.AsyncClient) -> None:
+    first = await create(http, "k", plan="test_eu_1gb")
+    second = await create(http, "k", plan="test_eu_1gb", metadata={})
+    assert (second.status_code, second.content, second.headers["Idempotent-Replayed"]) == (201, first.content, "true")
+    assert len((await http.get(INTENTS)).json()["data"]) == 1
+    assert len(await events(http)) == 1
+
+
+async def test_a_key_serves_for_ever(http: httpx.AsyncClient, world: World) -> None:
+    first = await create(http, "k", plan="test_eu_1gb")
+    world.clock.advance(400 * 86_400)
+    assert (await create(http, "k", plan="test_eu_1gb")).content == first.content
+
+
+async def test_the_same_key_with_another_body_is_refused_and_shows_nothing(http: httpx.AsyncClient) -> None:
+    await create(http, "k", plan="test_eu_1gb")
+    answer = await create(http, "k", plan="test_global_1gb")
+    assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_key_reused")
+    assert "Retry-After" not in answer.headers
+    assert len((await http.get(INTENTS)).json()["data"]) == 1
+
+
+async def test_64_calls_at_once_with_one_key_make_one_intent(http: httpx.AsyncClient) -> None:
+    answers = await asyncio.gather(*(create(http, "k", plan="test_eu_1gb") for _ in range(64)))
+    bodies = {answer.content for answer in answers if answer.status_code == 201}
+    busy = [answer for answer in answers if answer.status_code != 201]
+    assert len(bodies) == 1
+    assert {(answer.status_code, answer.json()["code"]) for answer in busy} <= {(409, "idempotency_in_progress")}
+    assert len((await http.get(INTENTS)).json()["data"]) == 1
+    assert len(await events(http)) == 1
+
+
+async def test_another_organisation_may_use_the_same_key(http: httpx.AsyncClient, pro: httpx.AsyncClient) -> None:
+    ours, theirs = await create(http, "k", plan="test_eu_1gb"), await create(pro, "k", plan="test_eu_1gb")
+    assert theirs.status_code == 201
+    assert theirs.json()["id"] != ours.json()["id"]
+    assert theirs.json()["esim"]["iccid"] != ours.json()["esim"]["iccid"]
+
+
+async def test_an_intent_needs_a_key(http: httpx.AsyncClient) -> None:
+    answer = await http.post(INTENTS, json={"plan": "test_eu_1gb"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_required")
+
+
+async def test_iccids_have_their_check_digit_and_differ(http: httpx.AsyncClient) -> None:
+    answers = await asyncio.gather(*(create(http, f"k{n}", plan="test_eu_1gb") for n in range(100)))
+    iccids = [answer.json()["esim"]["iccid"] for answer in answers]
+    assert len(set(iccids)) == 100
+    assert all(iccid.startswith("8999") and len(iccid) == 19 and luhn.is_valid(iccid) for iccid in iccids)
+
+
+@pytest.mark.parametrize("number", ["8999000000000000000", "899988888888888888", "89991234567890123"])
+def test_the_check_digit_is_luhns(number: str) -> None:
+    assert luhn_digit(number) == luhn.calc_check_digit(number)
+
+
+async def test_a_drawn_iccid_that_is_taken_is_refused_with_503_and_the_key_stays_good(
+    http: httpx.AsyncClient, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(type(world.ids), "bytes", lambda _, count: b"\x07" * count)
+        await issued(http, "one")
+        answer = await create(http, "two", plan="test_eu_1gb")
+        assert (answer.status_code, answer.json()["code"], answer.headers["Retry-After"]) == (503, "store_unavailable", "1")
+    assert (await create(http, "two", plan="test_eu_1gb")).status_code == 201
+    assert len((await http.get(INTENTS)).json()["data"]) == len(await events(http)) == 2
+
+
+async def test_intents_are_listed_newest_first_20_at_a_time(http: httpx.AsyncClient, pro: httpx.AsyncClient) -> None:
+    made = [(await create(http, f"k{n}")).json()["id"] for n in range(25)]
+    page = (await http.get(INTENTS)).json()
+    assert ([intent["id"] for intent in page["data"]], page["has_more"]) == (made[:4:-1], True)
+    rest = (await http.get(INTENTS, params={"starting_after": made[5]})).json()
+    assert ([intent["id"] for intent in rest["data"]], rest["has_more"]) == (made[4::-1], False)
+    assert len((await http.get(INTENTS, params={"limit": 100})).json()["data"]) == 25
+    assert (await pro.get(INTENTS)).json() == {"object": "list", "data": [], "has_more": False}
+
+
+@pytest.mark.parametrize("limit", ["0", "101", "-1", "ten", "1.5", "", "٣"])
+async def test_a_page_has_1_to_100_intents(http: httpx.AsyncClient, limit: str) -> None:
+    answer = await http.get(INTENTS, params={"limit": limit})
+    assert (answer.status_code, answer.json()["param"]) == (400, "limit")
+
+
+async def test_a_foreign_intent_answers_as_an_unknown_one(http: httpx.AsyncClient, pro: httpx.AsyncClient) -> None:
+    id = (await issued(http))["id"]
+    for path in ("", "/qr.svg"):
+        foreign, unknown = await pro.get(f"{INTENTS}/{id}{path}"), await pro.get(f"{INTENTS}/cni_unknown{path}")
+        assert foreign.status_code == unknown.status_code == 404
+        assert {**foreign.json(), "request_id": ""} == {**unknown.json(), "request_id": ""}
+    confirm = await pro.post(f"{INTENTS}/{id}/confirm", json={"plan": "test_eu_1gb"})
+    assert (confirm.status_code, confirm.json()["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("plan", ["test_mars_1gb", "cnp", "Nordic 1 GB", "--", "nordic_1gb", "test_"])
+async def test_an_unknown_plan_is_404_and_names_the_field(http: httpx.AsyncClient, plan: str) -> None:
+    answer = await create(http, "k", plan=plan)
+    assert (answer.status_code, answer.json()["code"], answer.json()["param"]) == (404, "not_found", "plan")
+    assert (await create(http, "k", plan="test_eu_1gb")).status_code == 201
+
+
+@pytest.mark.parametrize("plan", ["cnp_01k0a8w7zv6q4k3m2n1p0r9s8t", "nordic-1gb-30d"])
+async def test_a_live_plan_needs_write_access(http: httpx.AsyncClient, plan: str) -> None:
+    answer = await create(http, "k", plan=plan)
+    assert (answer.status_code, answer.json()["required_tier"]) == (402, "pro")
+
+
+async def test_a_live_plan_needs_a_connected_organisation(pro: httpx.AsyncClient) -> None:
+    answer = await create(pro, "k", plan="nordic-1gb-30d")
+    assert (answer.status_code, {**answer.json(), "request_id": ""}) == snapshot(
+        (
+            409,
+            {
+                "error": "The organisation Reseller has no connected account; connect it at connect_url or switch organisation",
+                "code": "org_not_connected",
+                "request_id": "",
+                "error_code": "org_not_connected",
+                "active_org": {"id": "org_01mcckg2g00000000000000004", "name": "Reseller"},
+                "switch_to": {"id": "org_01mcckg2g00000000000000004", "name": "Reseller"},
+                "connected_orgs": [],
+                "connect_url": "https://reseller.test/connect",
+            },
+        )
+    )
+    assert (await create(pro, "k", plan="cnp_01k0a8w7zv6q4k3m2n1p0r9s8t")).status_code == 404
+
+
+async def test_a_live_plan_is_501_while_no_charging_system_is_there(world: World) -> None:
+    caller = await world.caller(Tier.PRO, mode="managed", account=4711)
+    async with world.client(caller.secret) as http:
+        answer = await create(http, "k", plan="nordic-1gb-30d")
+        assert (answer.status_code, {**answer.json(), "request_id": ""}) == snapshot(
+            (
+                501,
+                {
+                    "error": "This deployment issues eSIMs for test plans only: it has no charging system to draw a live eSIM from; nothing was done",
+                    "code": "not_implemented",
+                    "request_id": "",
+                    "hint": "Use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan",
+                },
+            )
+        )
+        assert (await http.get(INTENTS)).json()["data"] == []
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {f"k{n}": "v" for n in range(51)},
+        {"": "v"},
+        {"k" * 41: "v"},
+        {"a[b]": "v"},
+        {"a\n": "v"},
+        {"a": "v" * 501},
+        {"a": "two\nlines"},
+        {"a": "\x85"},
+        {"a": 1},
+        {"a": None},
+        {"a": {"b": "c"}},
+        {f"k{n}": "é" * 250 for n in range(40)},
+        ["a"],
+        None,
+    ],
+)
+async def test_metadata_that_breaks_a_rule_is_refused(http: httpx.AsyncClient, metadata: object) -> None:
+    answer = await create(http, "k", plan="test_eu_1gb", metadata=metadata)
+    assert answer.status_code == 400
+    assert answer.json()["param"].startswith("metadata")
+    assert (await http.get(INTENTS)).json()["data"] == []
+
+
+async def test_metadata_at_its_limits_is_kept(http: httpx.AsyncClient) -> None:
+    metadata = {f"{n:040}": "v" * (500 if n < 28 else 10) for n in range(50)} | {"0" * 40: "ü"}
+    assert (await create(http, "k", metadata=metadata)).json()["metadata"] == metadata
+
+
+async def test_the_event_names_the_esim_and_not_its_activation_code(http: httpx.AsyncClient) -> None:
+    intent = await issued(http)
+    assert await events(http) == snapshot(
+        [
+            {
+                "id": "evt_01mcckg2g0000000000000000c",
+                "object": "connectivity.event",
+                "type": "esim.issued",
+                "livemode": False,
+                "created": 1800014400,
+                "data": {"intent": "cni_01mcckg2g00000000000000009", "iccid": "8999806986354554454", "plan": "test_eu_1gb"},
+            }
+        ]
+    )
+    text = (await http.get("/v1/connectivity/events")).text
+    assert "LPA:" not in text
+    assert str(intent["esim"]["matching_id"]) not in text
+
+
+async def test_no_activation_code_stands_in_the_database_or_the_log(http: httpx.AsyncClient, world: World, tmp_path: Path) -> None:
+    codes = [str((await issued(http, f"k{n}"))["esim"]["matching_id"]) for n in range(20)]
+    waiting = (await create(http, "w")).json()["id"]
+    answer = await http.post(f"{INTENTS}/{waiting}/confirm", json={"plan": "test_eu_1gb"}, headers={"Idempotency-Key": "c"})
+    codes.append(answer.json()["esim"]["matching_id"])
+    await world.journal.flush()
+    dump = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith("service.db"))
+    assert waiting.encode() in dump
+    assert [code for code in codes if code.encode() in dump] == []
+    assert b"LPA:1$" not in dump
+    assert [line for line in world.lines if "LPA:" in str(line) or "TEST-" in str(line)] == []
+
+
+async def test_a_member_who_left_gets_no_replay(http: httpx.AsyncClient, world: World, caller: Credentials) -> None:
+    await issued(http, "k")
+    await world.leave(caller.person, caller.organisation)
+    answer = await create(http, "k", plan="test_eu_1gb")
+    assert answer.status_code == 401
+    assert "8999" not in answer.text
+
+
+async def test_the_picture_shows_the_activation_code_and_is_not_cached(http: httpx.AsyncClient) -> None:
+    intent = await issued(http)
+    for format, media, start in (("svg", "image/svg+xml", b"<?xml"), ("png", "image/png", b"\x89PNG")):
+        answer = await http.get(f"{INTENTS}/{intent['id']}/qr.{format}")
+        assert (answer.status_code, answer.headers["Content-Type"], answer.headers["Cache-Control"]) == (200, media, "no-store")
+        assert answer.content.startswith(start)
+    other = await issued(http, "other")
+    assert (await http.get(f"{INTENTS}/{other['id']}/qr.png")).content != answer.content
+
+
+async def test_there_is_no_picture_before_there_is_an_esim(http: httpx.AsyncClient) -> None:
+    id = (await create(http, "k")).json()["id"]
+    answer = await http.get(f"{INTENTS}/{id}/qr.svg")
+    assert (answer.status_code, {**answer.json(), "request_id": ""}) == snapshot(
+        (
+            409,
+            {
+                "error": "This intent is requires_plan and has no eSIM yet",
+                "code": "esim_not_issued",
+                "request_id": "",
+                "param": "id",
+                "hint": "First give it a plan with confirm_connectivity_intent",
+            },
+        )
+    )
+
+
+async def test_pictures_are_svg_or_png(http: httpx.AsyncClient) -> None:
+    answer = await http.get(f"{INTENTS}/{(await issued(http))['id']}/qr.gif")
+    assert (answer.status_code, answer.json()["param"]) == (400, "format")

@@ -1,0 +1,135 @@
+"""GET /v1/connectivity/plans."""
+
+import httpx
+import pytest
+from inline_snapshot import snapshot
+
+pytestmark = pytest.mark.anyio
+PLANS = "/v1/connectivity/plans"
+PRODUCT = {
+    "name": "Nordic 5 GB",
+    "data_mb": 5000,
+    "validity_days": 30,
+    "countries": ["DK", "NO", "SE"],
+    "price_cents": 1490,
+    "currency": "EUR",
+    "package_template_id": 581423,
+}
+
+
+async def test_the_test_plans_come_first(http: httpx.AsyncClient) -> None:
+    answer = await http.get(PLANS)
+    assert (answer.status_code, answer.json()) == snapshot(
+        (
+            200,
+            {
+                "object": "list",
+                "data": [
+                    {
+                        "id": "test_global_1gb",
+                        "object": "connectivity.plan",
+                        "name": "Test Global 1 GB",
+                        "data_mb": 1000,
+                        "unlimited": False,
+                        "validity_days": 30,
+                        "countries": [
+                            "AE",
+                            "AU",
+                            "BR",
+                            "CA",
+                            "CH",
+                            "CN",
+                            "DE",
+                            "ES",
+                            "FR",
+                            "GB",
+                            "IN",
+                            "IT",
+                            "JP",
+                            "KR",
+                            "MX",
+                            "SG",
+                            "TH",
+                            "TR",
+                            "US",
+                            "ZA",
+                        ],
+                        "livemode": False,
+                        "price": None,
+                    },
+                    {
+                        "id": "test_eu_1gb",
+                        "object": "connectivity.plan",
+                        "name": "Test Europe 1 GB",
+                        "data_mb": 1000,
+                        "unlimited": False,
+                        "validity_days": 30,
+                        "countries": [
+                            "AT",
+                            "BE",
+                            "BG",
+                            "CY",
+                            "CZ",
+                            "DE",
+                            "DK",
+                            "EE",
+                            "ES",
+                            "FI",
+                            "FR",
+                            "GR",
+                            "HR",
+                            "HU",
+                            "IE",
+                            "IT",
+                            "LT",
+                            "LU",
+                            "LV",
+                            "MT",
+                            "NL",
+                            "PL",
+                            "PT",
+                            "RO",
+                            "SE",
+                            "SI",
+                            "SK",
+                        ],
+                        "livemode": False,
+                        "price": None,
+                    },
+                ],
+                "has_more": False,
+            },
+        )
+    )
+
+
+async def test_own_products_follow_the_test_plans_newest_first(pro: httpx.AsyncClient, http: httpx.AsyncClient) -> None:
+    made = [
+        (await pro.post("/v1/connectivity/products", json=PRODUCT | {"name": name}, headers={"Idempotency-Key": name})).json()["id"]
+        for name in ("one", "two", "three")
+    ]
+    ids = [plan["id"] for plan in (await pro.get(PLANS)).json()["data"]]
+    assert ids == ["test_global_1gb", "test_eu_1gb", *reversed(made)]
+    assert [plan["id"] for plan in (await http.get(PLANS)).json()["data"]] == ["test_global_1gb", "test_eu_1gb"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5])
+async def test_pages_of_any_size_give_every_plan_once(pro: httpx.AsyncClient, limit: int) -> None:
+    for name in ("one", "two", "three"):
+        await pro.post("/v1/connectivity/products", json=PRODUCT | {"name": name}, headers={"Idempotency-Key": name})
+    whole = [plan["id"] for plan in (await pro.get(PLANS)).json()["data"]]
+    seen: list[str] = []
+    query: dict[str, str | int] = {"limit": limit}
+    while True:
+        page = (await pro.get(PLANS, params=query)).json()
+        seen += [plan["id"] for plan in page["data"]]
+        if not page["has_more"]:
+            break
+        query["starting_after"] = seen[-1]
+    assert seen == whole
+    assert len(seen) == 5
+
+
+async def test_plans_need_a_credential(http: httpx.AsyncClient) -> None:
+    answer = await http.get(PLANS, headers={"Authorization": "Bearer "})
+    assert answer.status_code == 401

@@ -1,0 +1,130 @@
+"""Products: define, list, read."""
+
+import httpx
+import pytest
+from inline_snapshot import snapshot
+
+pytestmark = pytest.mark.anyio
+PRODUCTS = "/v1/connectivity/products"
+PRODUCT: dict[str, object] = {
+    "name": "Nordic 5 GB",
+    "data_mb": 5000,
+    "validity_days": 30,
+    "countries": ["DK", "NO", "SE"],
+    "price_cents": 1490,
+    "currency": "EUR",
+    "package_template_id": 581423,
+}
+
+
+async def define(http: httpx.AsyncClient, key: str = "k", **changes: object) -> httpx.Response:
+    return await http.post(PRODUCTS, json=PRODUCT | changes, headers={"Idempotency-Key": key})
+
+
+async def test_a_product_is_answered_as_a_plan(pro: httpx.AsyncClient) -> None:
+    answer = await define(pro)
+    assert (answer.status_code, answer.json()) == snapshot(
+        (
+            201,
+            {
+                "id": "cnp_01mcckg2g00000000000000009",
+                "object": "connectivity.plan",
+                "name": "Nordic 5 GB",
+                "data_mb": 5000,
+                "unlimited": False,
+                "validity_days": 30,
+                "countries": ["DK", "NO", "SE"],
+                "livemode": True,
+                "price": {"amount": 1490, "currency": "EUR"},
+            },
+        )
+    )
+    read = await pro.get(f"{PRODUCTS}/{answer.json()['id']}")
+    assert (read.status_code, read.json()) == (200, answer.json())
+
+
+async def test_the_same_key_and_body_return_the_original_plan(pro: httpx.AsyncClient) -> None:
+    first, second = await define(pro), await define(pro)
+    assert (second.status_code, second.content) == (201, first.content)
+    assert second.headers["Idempotent-Replayed"] == "true"
+    assert len((await pro.get(PRODUCTS)).json()["data"]) == 1
+
+
+async def test_a_product_needs_a_key(pro: httpx.AsyncClient) -> None:
+    answer = await pro.post(PRODUCTS, json=PRODUCT)
+    assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_required")
+
+
+async def test_the_free_tier_defines_no_products(http: httpx.AsyncClient) -> None:
+    answer = await define(http)
+    assert (answer.status_code, answer.json()["code"], answer.json()["required_tier"]) == (402, "upgrade_required", "pro")
+
+
+async def test_products_are_listed_newest_first_and_in_pages(pro: httpx.AsyncClient) -> None:
+    made = [(await define(pro, key, name=key)).json()["id"] for key in ("one", "two", "three")]
+    whole = (await pro.get(PRODUCTS)).json()
+    assert ([plan["id"] for plan in whole["data"]], whole["has_more"]) == (made[::-1], False)
+    page = (await pro.get(PRODUCTS, params={"limit": 2})).json()
+    assert ([plan["id"] for plan in page["data"]], page["has_more"]) == (made[:0:-1], True)
+    rest = (await pro.get(PRODUCTS, params={"limit": 2, "starting_after": made[1]})).json()
+    assert ([plan["id"] for plan in rest["data"]], rest["has_more"]) == (made[:1], False)
+
+
+async def test_a_foreign_product_answers_as_an_unknown_one(pro: httpx.AsyncClient, http: httpx.AsyncClient) -> None:
+    id = (await define(pro)).json()["id"]
+    foreign, unknown = await http.get(f"{PRODUCTS}/{id}"), await http.get(f"{PRODUCTS}/cnp_unknown")
+    assert foreign.status_code == unknown.status_code == 404
+    assert (
+        {**foreign.json(), "request_id": ""}
+        == {**unknown.json(), "request_id": ""}
+        == snapshot(
+            {
+                "error": "Your organisation has no product with this id",
+                "code": "not_found",
+                "request_id": "",
+                "param": "id",
+                "hint": "list_connectivity_products names the ones you defined",
+            }
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", ""),
+        ("name", "n" * 81),
+        ("name", "two\nlines"),
+        ("data_mb", 0),
+        ("data_mb", "5"),
+        ("data_mb", 1.5),
+        ("data_mb", True),
+        ("validity_days", 0),
+        ("countries", []),
+        ("countries", ["de"]),
+        ("countries", ["DE\n"]),
+        ("countries", "DE"),
+        ("price_cents", 0),
+        ("currency", "JPY"),
+        ("package_template_id", 0),
+        ("account_id", 0),
+        ("livemode", False),
+    ],
+)
+async def test_a_field_that_breaks_a_rule_is_named_and_changes_nothing(pro: httpx.AsyncClient, field: str, value: object) -> None:
+    answer = await define(pro, **{field: value})
+    assert answer.status_code == 400
+    assert answer.json()["param"].split(".")[0] == field
+    assert (await pro.get(PRODUCTS)).json()["data"] == []
+    assert (await define(pro)).status_code == 201, "the refused call must not have used the key"
+
+
+@pytest.mark.parametrize("field", [name for name in PRODUCT])
+async def test_every_field_of_a_product_is_required(pro: httpx.AsyncClient, field: str) -> None:
+    body = {name: value for name, value in PRODUCT.items() if name != field}
+    answer = await pro.post(PRODUCTS, json=body, headers={"Idempotency-Key": "k"})
+    assert (answer.status_code, answer.json()["error"]) == (400, f"{field}: missing; it is required")
+
+
+async def test_one_name_of_80_characters_is_taken(pro: httpx.AsyncClient) -> None:
+    assert (await define(pro, name="ü" * 80)).json()["name"] == "ü" * 80

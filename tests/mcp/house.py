@@ -1,0 +1,92 @@
+"""The service with the test operations behind both doors, and MCP clients of either era."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx2
+from mcp.client.client import Client
+from mcp.client.session import ElicitationFnT
+from mcp.client.streamable_http import streamable_http_client
+
+from registry.call import Call
+from registry.catalogue import Catalogue, Toolset
+from registry.ports import Sessions
+from tests.mcp import ledgers, notes
+from tests.world import HOST, ORIGIN, Credentials, World, open_world
+from transports.http.asgi import Receive, Scope, Send
+from transports.http.inner import Inner
+from transports.mcp.app import PATHS, McpDoor
+from transports.mcp.settings import McpSettings
+
+CATALOGUE = Catalogue(
+    [Toolset("connectivity", "Notes.", (notes,)), Toolset("ledgers", "Ledgers.", (ledgers,))], core=("get_note", "read_ledger")
+)
+KEY = bytes(range(32))
+SETTINGS = McpSettings(version="1.0.0", state_keys=(KEY,), allowed_hosts=(HOST,), allowed_origins=(ORIGIN,))
+MODERN = "2026-07-28"
+ERAS = ("auto", "legacy")
+URL = f"http://{HOST}/mcp"
+
+
+@dataclass
+class House:
+    """The world and its MCP door."""
+
+    world: World
+    door: McpDoor
+
+    @asynccontextmanager
+    async def connect(
+        self, who: Credentials | str, mode: str = "auto", *, query: str = "", elicit: ElicitationFnT | None = None, **headers: str
+    ) -> AsyncGenerator[Client]:
+        """A client of the SDK, over HTTP through the whole application."""
+        secret = who if isinstance(who, str) else who.secret
+        transport = httpx2.ASGITransport(app=self.world.door)
+        async with httpx2.AsyncClient(transport=transport, headers={"Authorization": f"Bearer {secret}", **headers}) as http:
+            async with Client(streamable_http_client(URL + query, http_client=http), mode=mode, elicitation_callback=elicit) as client:
+                yield client
+
+    async def post(self, body: dict[str, Any], *, secret: str | None = None, path: str = "/mcp", **headers: str) -> httpx.Response:
+        """One message as bytes on the wire, with the headers a modern client sends unless others are given."""
+        async with self.world.client(secret) as http:
+            return await http.post(path, json=body, headers={**wire_headers(body), **headers})
+
+
+def wire_headers(body: dict[str, Any]) -> dict[str, str]:
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": MODERN, "mcp-method": str(body["method"])}
+    name = body.get("params", {}).get("name")
+    return {**headers, "mcp-name": name} if name else headers
+
+
+def request(method: str, id: int = 1, *, capabilities: dict[str, Any] | None = None, meta: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
+    """A modern JSON-RPC request."""
+    envelope = {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": capabilities or {},
+        **(meta or {}),
+    }
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": {**params, "_meta": envelope}}
+
+
+@asynccontextmanager
+async def open_house(
+    folder: Path, *, catalogue: Catalogue = CATALOGUE, sessions: Sessions | None = None, **changes: Any
+) -> AsyncGenerator[House]:
+    """Both doors over one world."""
+    doors: list[McpDoor] = []
+
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        await doors[0](scope, receive, send)
+
+    async with open_world(folder, catalogue, sessions=sessions, inner=Inner(inner, PATHS)) as world:
+
+        def report(call: Call, error: BaseException) -> None:
+            world.faults.append((call.request_id, call.operation.id, error))
+
+        doors.append(McpDoor(catalogue, world.pipeline, replace(SETTINGS, **changes), report))
+        async with doors[0].running():
+            yield House(world, doors[0])

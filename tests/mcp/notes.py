@@ -1,0 +1,223 @@
+"""Operations that exist for the tests of the MCP door: the toolset that plain /mcp shows."""
+
+from typing import Annotated, NamedTuple
+
+import anyio
+import sqlalchemy as sa
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from registry.errors import NotFound
+from registry.limits import Scope
+from registry.model import Document, Input, Nothing
+from registry.operation import Example, Once, operation
+from storage.connection import Connection
+from storage.schema import ChangeTable
+from storage.statement import Query, table
+
+CHANGE = table(ChangeTable)
+
+
+class Row(NamedTuple):
+    name: str
+    value: int
+
+
+ALL = Query(Row, sa.select(CHANGE.c.name, CHANGE.c.value).where(CHANGE.c.name.like("note:%")).order_by(CHANGE.c.name))
+ADD = Query(
+    Row,
+    lambda dialect: (
+        dialect.insert(CHANGE)
+        .values(name=sa.bindparam("name"), value=1)
+        .on_conflict_do_update(index_elements=["name"], set_={"value": CHANGE.c.value + 1})
+        .returning(CHANGE.c.name, CHANGE.c.value)
+    ),
+)
+
+
+def add(connection: Connection, *, name: str) -> "Note":
+    row = connection.first(ADD, name=f"note:{name}")
+    assert row is not None
+    return {"name": name, "writes": row.value}
+
+
+def every(connection: Connection) -> list[Row]:
+    return connection.all(ALL)
+
+
+Name = Annotated[str, Field(min_length=1, max_length=100, description="Name of the note, 1-100 characters.")]
+
+
+class Note(TypedDict):
+    """A note and how often it was written."""
+
+    name: str
+    writes: int
+
+
+class NoteRef(Input):
+    name: Name
+
+
+class NewNote(Input):
+    name: Name
+    tags: list[str] = Field([], description="Labels.")
+    megabytes: int | None = Field(None, ge=1, description="Megabytes, at least 1.")
+
+
+class NoteList(Input):
+    limit: Limit = 10
+    starting_after: StartingAfter = None
+
+
+class Steps(Input):
+    steps: int = Field(3, ge=1, le=9, description="How many steps, 1-9.")
+
+
+class Plan(TypedDict):
+    id: str
+    note: str | None
+
+
+class Gate:
+    """Lets a test hold a handler and see how it ended."""
+
+    def __init__(self) -> None:
+        self.entered, self.open, self.ended = anyio.Event(), anyio.Event(), ""
+
+    async def pass_through(self) -> None:
+        self.entered.set()
+        try:
+            await self.open.wait()
+            self.ended = "finished"
+        except anyio.get_cancelled_exc_class():
+            self.ended = "cancelled"
+            raise
+
+
+GATES: list[Gate] = []
+
+
+@operation("GET", "/v1/notes/{name}", examples=[Example("The first note", {"name": "first"})])
+async def get_note(ctx: Ctx, params: NoteRef) -> Note:
+    """Read one note.
+
+    Use list_notes to find
+    its name.
+
+    Only the reference shows this.
+    """
+    rows = {row.name[5:]: row.value for row in await ctx.deps.store.read(every)}
+    if params.name not in rows:
+        raise NotFound("There is no such note", hint="list_notes shows those that are there")
+    return {"name": params.name, "writes": rows[params.name]}
+
+
+@operation("GET", "/v1/notes")
+async def list_notes(ctx: Ctx, params: NoteList) -> ListOf[Note]:
+    """List notes."""
+    rows = [Note(name=row.name[5:], writes=row.value) for row in await ctx.deps.store.read(every)]
+    rest = [row for row in rows if row["name"] > (params.starting_after or "")]
+    if len(rest) > params.limit:
+        ctx.next_cursor = rest[params.limit - 1]["name"]
+    return page(rest, params.limit)
+
+
+@operation("POST", "/v1/notes", scope=Scope.ANY, status=201)
+async def create_note(ctx: Ctx, params: NewNote) -> Note:
+    """Write a note."""
+    return await ctx.settle_result(add, name=params.name)
+
+
+@operation("POST", "/v1/copies", scope=Scope.ANY, once=Once(required=True))
+async def copy_note(ctx: Ctx, params: NewNote) -> Note:
+    """Write a note once per key."""
+    return await ctx.settle_result(add, name=params.name)
+
+
+@operation("PUT", "/v1/notes/{name}", scope=Scope.WRITE)
+async def put_note(ctx: Ctx, params: NoteRef) -> Note:
+    """Replace a note."""
+    return await ctx.settle_result(add, name=params.name)
+
+
+@operation("DELETE", "/v1/notes/{name}", scope=Scope.WRITE, confirm=True)
+async def delete_note(ctx: Ctx, params: NoteRef) -> Note:
+    """Remove a note for good."""
+    return await ctx.settle_result(add, name=params.name)
+
+
+@operation("GET", "/v1/names")
+async def list_names(ctx: Ctx, params: Nothing) -> list[str]:
+    """List only the names of notes."""
+    del params
+    return [row.name[5:] for row in await ctx.deps.store.read(every)]
+
+
+@operation("GET", "/v1/count")
+async def count_slowly(ctx: Ctx, params: Steps) -> Note:
+    """Count, and tell how far it is."""
+    for step in range(params.steps):
+        await ctx.progress(step + 1, params.steps, f"step {step + 1}")
+    return {"name": "count", "writes": params.steps}
+
+
+@operation("GET", "/v1/wait")
+async def wait_for_it(ctx: Ctx, params: Nothing) -> Note:
+    """Wait until the test opens the gate."""
+    del ctx, params
+    await GATES[-1].pass_through()
+    return {"name": "wait", "writes": 0}
+
+
+@operation("POST", "/v1/orders", scope=Scope.WRITE, upstream=True, once=Once(required=True))
+async def order_upstream(ctx: Ctx, params: NoteRef) -> Note:
+    """Order from the provider."""
+    await GATES[-1].pass_through()
+    ctx.at_close(add, name=params.name)
+    return {"name": params.name, "writes": 1}
+
+
+@operation("GET", "/v1/hidden")
+async def read_hidden(ctx: Ctx, params: Nothing) -> Note:
+    """Answer with characters that a person does not see."""
+    del ctx, params
+    return {"name": "plain\u200b te\u202ext\x1b[31m\x07\nnext", "writes": 1}
+
+
+@operation("GET", "/v1/broken")
+async def break_down(ctx: Ctx, params: Nothing) -> Note:
+    """Fail."""
+    raise RuntimeError("no answer for ak_0123456789abcdef of somebody@example.com")
+
+
+@operation("GET", "/v1/picture")
+async def get_picture(ctx: Ctx, params: Nothing) -> Document:
+    """Draw a picture."""
+    del ctx, params
+    return Document(b"<svg/>", "image/svg+xml")
+
+
+class PlanList(Input):
+    limit: Limit = 10
+
+
+@operation("GET", "/v1/connectivity/plans")
+async def list_connectivity_plans(ctx: Ctx, params: PlanList) -> ListOf[Plan]:
+    """List plans."""
+    del ctx
+    return page([{"id": f"cnp_{number:03}", "note": None} for number in range(params.limit)], params.limit)
+
+
+class IntentRef(Input):
+    id: str = Field(description="Intent id.")
+
+
+@operation("GET", "/v1/connectivity/intents/{id}")
+async def get_connectivity_intent(ctx: Ctx, params: IntentRef) -> Plan:
+    """Read an intent."""
+    if params.id != f"cni_{ctx.organisation}":
+        raise NotFound("There is no such intent")
+    return {"id": params.id, "note": None}

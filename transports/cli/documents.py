@@ -1,0 +1,32 @@
+"""`reseller openapi` and `reseller reference`: the descriptions of the service as files."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from operations.catalogue import CATALOGUE
+from transports.cli.render import print_line
+from transports.service import site_of
+from transports.settings import Settings
+
+BaseUrl = Annotated[str, typer.Option("--base-url", help="Address to write into the document.")]
+ADDRESS = "http://127.0.0.1:8000"
+
+
+def openapi(base_url: BaseUrl = ADDRESS) -> None:
+    """Print the OpenAPI 3.1 document."""
+    from transports.openapi.page import openapi_bytes  # building it is for those who ask
+
+    sys.stdout.buffer.write(openapi_bytes(CATALOGUE, site_of(Settings(), base_url), pretty=True))
+
+
+def reference(
+    directory: Annotated[Path, typer.Argument(help="Directory to write.")] = Path("docs/reference"), base_url: BaseUrl = ADDRESS
+) -> None:
+    """Write the reference: one Markdown page per toolset, and an index."""
+    from transports.reference.markdown import write_reference  # as above
+
+    for path in write_reference(CATALOGUE, site_of(Settings(), base_url), directory):
+        print_line(str(path))

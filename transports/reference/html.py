@@ -1,0 +1,70 @@
+"""The reference as HTML: rendered here, no script, nothing loaded from elsewhere (security.md 3.9)."""
+
+import base64
+import hashlib
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transports.openapi.document import INTERFACE_VERSION
+from transports.reference.entry import Chapter, Entry, Reference
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+class HtmlReference:
+    """Renders pages; the templates are compiled when the first one is asked for."""
+
+    def __init__(self, reference: Reference) -> None:
+        self.reference = reference
+        self._style = (TEMPLATES / "style.css").read_text()
+
+    @property
+    def policy(self) -> str:
+        """The Content-Security-Policy: our own style sheet, by its hash, and nothing else."""
+        digest = base64.b64encode(hashlib.sha256(self._style.encode()).digest()).decode()
+        return (
+            f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+
+    @cached_property
+    def _environment(self) -> "Environment":
+        # imported on first use: serving the API needs neither
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+        from markdown_it import MarkdownIt
+        from markupsafe import Markup
+
+        environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+        prose = MarkdownIt("commonmark", {"html": False}).disable("image")
+
+        def render(text: str) -> Markup:
+            return Markup(prose.render(text))
+
+        def render_inline(text: str) -> Markup:
+            return Markup(prose.renderInline(text))
+
+        environment.filters["prose"], environment.filters["inline"] = render, render_inline
+        return environment
+
+    def index(self) -> str:
+        """All toolsets."""
+        return self._render("index.html")
+
+    def toolset(self, chapter: Chapter) -> str:
+        """One toolset."""
+        return self._render("toolset.html", chapter)
+
+    def operation(self, chapter: Chapter, entry: Entry) -> str:
+        """One operation."""
+        return self._render("operation.html", chapter, entry)
+
+    def missing(self) -> str:
+        """The page for an address that has none."""
+        return self._render("missing.html")
+
+    def _render(self, template: str, chapter: Chapter | None = None, entry: Entry | None = None) -> str:
+        page = self._environment.get_template(template)
+        return page.render(style=self._style, version=INTERFACE_VERSION, reference=self.reference, chapter=chapter, entry=entry)
