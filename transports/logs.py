@@ -16,7 +16,6 @@ from registry.call import Call
 from registry.clock import Clock
 from registry.redaction import mask
 
-FLUSH_SECONDS = 0.5
 FLUSH_BYTES = 64 * 1024
 FRAMES = 20
 Write = Callable[[bytes], object]
@@ -40,8 +39,8 @@ class RequestLine(NamedTuple):
 class Logs:
     """Writes lines for machines, or for a person at a terminal."""
 
-    def __init__(self, write: Write, clock: Clock, *, secrets: Iterable[str] = (), human: bool = False) -> None:
-        self._write, self._clock, self._human = write, clock, human
+    def __init__(self, write: Write, clock: Clock, *, secrets: Iterable[str] = (), human: bool = False, delay: float = 0.5) -> None:
+        self._write, self._clock, self._human, self._delay = write, clock, human, delay
         self._secrets = tuple(secret for secret in secrets if secret.strip())
         self._lines: list[bytes] = []
         self._size = 0
@@ -95,17 +94,17 @@ class Logs:
     def _flush_later(self) -> bool:
         """Arrange a flush; without a running loop there is no later."""
         try:
-            asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
+            asyncio.get_running_loop().call_later(self._delay, self.flush)
         except RuntimeError:
             return False
         return True
 
 
 class ServerLog(logging.Handler):
-    """What the server library says through `logging`, masked like everything else."""
+    """What the server library says through `logging`, masked like everything else. Its warnings are about clients: ours say more."""
 
     def __init__(self, logs: Logs) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__(logging.ERROR)
         self._logs = logs
 
     def emit(self, record: logging.LogRecord) -> None:

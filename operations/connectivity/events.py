@@ -182,7 +182,7 @@ def requeue(connection: Connection, *, event: str, organisation: str, now: float
 def too_often(event: str, now: float, reset: int, upgrade_url: str) -> QuotaExceeded:
     """The minute's retries of this event are used up."""
     return QuotaExceeded(
-        f"{event} was retried {RETRIES_PER_MINUTE} times in this minute; the next retry is possible at {stamp(reset)}",
+        f"{event} was retried {RETRIES_PER_MINUTE} times in this minute; retry it again from {stamp(reset)} on",
         code="rate_limited",
         limit=RETRIES_PER_MINUTE,
         used=RETRIES_PER_MINUTE,

@@ -10,6 +10,7 @@ from operations.connectivity.moment import Moment
 from operations.deps import Ctx
 from operations.services.mobile_countries import country_of
 from registry import teaching
+from registry.errors import BadRequest
 from registry.ids import Ids
 from registry.limits import Scope
 from registry.model import Input
@@ -97,7 +98,8 @@ def sighting(params: Observation, iccid: str, now: float) -> Sighting:
     try:
         seen = Seen.model_validate(params.data)
     except ValidationError as error:
-        raise teaching.refuse(Seen, error) from None
+        refusal = teaching.refuse(Seen, error)
+        raise BadRequest(f"data.{refusal.message}", param=f"data.{refusal.param}", hint=refusal.hint) from None
     # The codes come first: a bridge's own idea of the country fills in where they span several.
     country = (country_of(seen.mcc, seen.mnc) if seen.mcc else None) or seen.country
     used = seen.used_bytes if params.bridge_type == "package.usage" else None

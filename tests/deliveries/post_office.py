@@ -122,7 +122,7 @@ class PostOffice:
 
     async def states(self, event: str) -> list[tuple[object, list[object]]]:
         """State and outcomes of each delivery."""
-        return [(each["state"], [attempt["outcome"] for attempt in each["attempts"]]) for each in await self.deliveries(event)]  # pyright: ignore[reportIndexIssue, reportGeneralTypeIssues]  # decoded JSON
+        return [(each["state"], [attempt["outcome"] for attempt in each["attempts"]]) for each in await self.deliveries(event)]  # pyright: ignore[reportGeneralTypeIssues]  # decoded JSON
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,7 +98,7 @@ async def test_ten_attempts_in_75_hours_35_minutes_5_seconds_though_every_attemp
             times.append(office.clock.now())
             assert await office.worker(ids=ids).step() == 1
     assert len(times) == len(there.requests) == 10
-    waits = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    waits = [later - earlier for earlier, later in pairwise(times)]
     for wait, delay in zip(waits, DELAYS[1:], strict=True):
         assert 0.8 * delay - 0.01 <= wait <= 1.2 * delay + 0.01
     assert 0.8 * 272_105 <= times[-1] - times[0] <= 1.2 * 272_105

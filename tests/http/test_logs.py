@@ -76,15 +76,15 @@ async def test_lines_wait_for_one_write() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_waiting_line_is_written_without_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transports.logs.FLUSH_SECONDS", 0.0)
+async def test_a_waiting_line_is_written_without_another_one() -> None:
     done = asyncio.Event()
-    logs = Logs(lambda piece: done.set(), SettableClock())
+    logs = Logs(lambda piece: done.set(), SettableClock(), delay=0.0)
     logs.request(LINE)
     await asyncio.wait_for(done.wait(), 5)
 
 
-def test_many_lines_are_written_before_the_buffer_grows_large() -> None:
+@pytest.mark.anyio
+async def test_many_lines_are_written_before_the_buffer_grows_large() -> None:
     written = Written()
     for _ in range(1000):
         written.logs.request(LINE)

@@ -62,7 +62,9 @@ def wire_headers(body: dict[str, Any]) -> dict[str, str]:
     return {**headers, "mcp-name": name} if name else headers
 
 
-def request(method: str, id: int = 1, *, capabilities: dict[str, Any] | None = None, meta: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
+def request(
+    method: str, id: int = 1, *, capabilities: dict[str, Any] | None = None, meta: dict[str, Any] | None = None, **params: Any
+) -> dict[str, Any]:
     """A modern JSON-RPC request."""
     envelope = {
         "io.modelcontextprotocol/protocolVersion": MODERN,

@@ -19,6 +19,7 @@ from transports.http.connection import OVERLOADED, REQUEST, TIMED_OUT
 from transports.http.deadlines import Deadlines
 from transports.http.raw import raw_answer
 
+LINGER_SECONDS = 1.0
 Refused: TypeAlias = Callable[[str, Refusal], None]
 
 
@@ -50,6 +51,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._part, self._changed = Part.HEAD, False
         self._in_head, self._head_bytes = False, 0
+        self._ending = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
@@ -61,9 +63,11 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser, then set the deadline of whatever is incomplete."""
+        if self._ending:
+            return
         self._changed = False
         super().data_received(data)
-        if self.transport.is_closing():
+        if self._ending or self.transport.is_closing():
             return
         if self._in_head:
             self._head_bytes += len(data)
@@ -129,18 +133,31 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._refuse(RequestTimeout("The request did not arrive in time", hint="Send the request again, at once and whole"))
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Answer, unless another answer has begun or is owed first, and end the connection; a reader of the body learns it."""
-        if self.transport.is_closing():
+        """Answer if no other answer has begun or is owed, and end the connection."""
+        if self._ending or self.transport.is_closing():
             return
-        cycle = self._answering()
-        if cycle is None:
+        self._ending = True
+        late, cycle = isinstance(refusal, RequestTimeout), self._answering()
+        if cycle is not None and self._part is Part.HEAD:
+            cycle.keep_alive = False  # the next request is not one: the answers that are owed come first, then the end
+            return
+        if self._part is Part.HEAD:
             request_id = self._ids.new("req_")
             self.transport.write(raw_answer(refusal, request_id))
             self._refused(request_id, refusal)
-        elif self._part is Part.BODY and not cycle.response_started and not self.pipeline:
+        elif cycle is not None and not cycle.response_started and not self.pipeline:
             state = cast(dict[str, object], cycle.scope.get("state", {}))
-            state[TIMED_OUT] = isinstance(refusal, RequestTimeout)
+            state[TIMED_OUT] = late
             self.transport.write(raw_answer(refusal, str(state.get(REQUEST) or self._ids.new("req_"))))
             cycle.disconnected = True  # the application reads the end of its client, and what it still sends goes nowhere
             cycle.message_event.set()
-        self.transport.close()
+        if late:
+            self.transport.close()
+        else:
+            self._linger()
+
+    def _linger(self) -> None:
+        """Closing with unread bytes resets the connection and loses the answer: say that we are done, and discard for a moment."""
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._timer = self.loop.call_later(LINGER_SECONDS, self.transport.close)

@@ -111,10 +111,10 @@ def make_server(
 
 
 def listen_to_uvicorn(logs: Logs) -> None:
-    """Its warnings and errors become lines of ours."""
+    """Its errors become lines of ours."""
     logger = logging.getLogger("uvicorn.error")
     logger.handlers[:] = [ServerLog(logs)]
-    logger.setLevel(logging.WARNING)
+    logger.setLevel(logging.ERROR)
     logger.propagate = False
 
 

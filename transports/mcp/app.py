@@ -31,7 +31,12 @@ class McpDoor:
     """Hands authenticated requests to the MCP server, which is made when the first of them arrives."""
 
     def __init__(self, catalogue: Catalogue, pipeline: Pipeline[Deps], settings: McpSettings, report: Report) -> None:
-        self._catalogue, self._pipeline, self._settings, self._report = catalogue, pipeline, settings, report
+        def make() -> "HttpServer":
+            from transports.mcp.server import http_server  # costs more than a second
+
+            return http_server(catalogue, pipeline, settings, report)
+
+        self._pipeline, self._settings, self.make = pipeline, settings, make
         site = pipeline.site
         self._metadata = metadata(site.mcp_url, settings.authorization_servers, site.docs_url)
         self._server: HttpServer | None = None
@@ -88,15 +93,10 @@ class McpDoor:
     async def _hold(self) -> None:
         """Wait for the first request, make the server in a thread, then hold its task group open until the end."""
         await self._wanted.wait()
-        server = self._server = await anyio.to_thread.run_sync(self._make)
+        server = self._server = await anyio.to_thread.run_sync(self.make)
         async with server.manager.run():
             self._ready.set()
             await anyio.sleep_forever()
-
-    def _make(self) -> "HttpServer":
-        from transports.mcp.server import HttpServer  # costs more than a second
-
-        return HttpServer(self._catalogue, self._pipeline, self._settings, self._report)
 
     def _check_origin(self, http: HttpScope) -> None:
         """Only browsers send an origin; a page of somebody else's must not use its visitor's credentials (DNS rebinding)."""

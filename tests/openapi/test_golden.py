@@ -1,0 +1,57 @@
+"""The committed docs/openapi.json is what users were promised: later documents may add to it and take nothing away."""
+
+import copy
+from pathlib import Path
+
+import orjson
+import pytest
+
+from operations.catalogue import CATALOGUE
+from tests.openapi.lamps import document as lamps
+from tests.openapi.promises import promises
+from transports.openapi.document import build_document
+from transports.openapi.schemas import Json
+from transports.reference.files import SITE
+
+GOLDEN = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
+
+
+def test_nothing_that_was_promised_is_gone() -> None:
+    """`reseller reference` writes the file anew; look at what it takes away before you commit it."""
+    golden: Json = orjson.loads(GOLDEN.read_bytes())
+    assert sorted(promises(golden) - promises(build_document(CATALOGUE, SITE))) == []
+
+
+def without_a_field(document: Json) -> None:
+    del document["components"]["schemas"]["Lamp"]["properties"]["watts"]
+
+
+def without_a_status(document: Json) -> None:
+    del document["paths"]["/v1/lamps"]["post"]["responses"]["409"]
+
+
+def without_an_enum_value(document: Json) -> None:
+    document["components"]["schemas"]["Lamp"]["properties"]["colour"]["anyOf"][0]["enum"].remove("red")
+
+
+def without_an_operation(document: Json) -> None:
+    del document["paths"]["/v1/about"]
+
+
+def with_a_field_of_another_type(document: Json) -> None:
+    document["components"]["schemas"]["Lamp"]["properties"]["watts"]["type"] = "string"
+
+
+@pytest.mark.parametrize(
+    "change", [without_a_field, without_a_status, without_an_enum_value, without_an_operation, with_a_field_of_another_type]
+)
+def test_taking_something_away_is_noticed(change) -> None:
+    golden, current = lamps(), copy.deepcopy(lamps())
+    change(current)
+    assert promises(golden) - promises(current)
+
+
+def test_adding_is_allowed() -> None:
+    golden, current = lamps(), copy.deepcopy(lamps())
+    current["components"]["schemas"]["Lamp"]["properties"]["lit"] = {"type": "boolean"}
+    assert promises(golden) - promises(current) == set()

@@ -1,0 +1,52 @@
+"""GET /openapi.json."""
+
+import hashlib
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from tests.openapi.lamps import LAMPS, document
+from transports.openapi.page import openapi_app
+from transports.reference.files import SITE
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(openapi_app(LAMPS, SITE))  # pyright: ignore[reportArgumentType]  # httpx spells its ASGI types with Any
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        yield client
+
+
+async def test_anybody_reads_the_document(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/openapi.json")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["cache-control"] == "public, max-age=300"
+    assert answer.headers["etag"] == f'"{hashlib.sha256(answer.content).hexdigest()}"'
+    assert answer.json() == document()
+
+
+@pytest.mark.parametrize("form", ["{tag}", "W/{tag}", '"other", {tag}', "*"])
+async def test_who_has_the_document_already_gets_304_without_a_body(client: httpx.AsyncClient, form: str) -> None:
+    tag = (await client.get("/openapi.json")).headers["etag"]
+    answer = await client.get("/openapi.json", headers={"If-None-Match": form.format(tag=tag)})
+    assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", tag)
+
+
+async def test_who_has_another_document_gets_this_one(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/openapi.json", headers={"If-None-Match": '"other"'})).status_code == 200
+
+
+async def test_head_answers_with_the_headers_alone(client: httpx.AsyncClient) -> None:
+    whole, head = await client.get("/openapi.json"), await client.head("/openapi.json")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers == whole.headers
+
+
+async def test_the_document_is_only_read(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/openapi.json")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+    assert answer.json()["code"] == "method_not_allowed"

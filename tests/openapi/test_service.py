@@ -1,0 +1,104 @@
+"""What holds for the document of the real service, whatever operations it has."""
+
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from operations.catalogue import CATALOGUE
+from registry.catalogue import AnyOperation, Catalogue
+from tests.openapi.lamps import LAMPS
+from transports.openapi.components import references
+from transports.openapi.document import build_document
+from transports.openapi.schemas import Json
+from transports.reference.files import SITE
+
+BOTH = pytest.mark.parametrize("catalogue", [CATALOGUE, LAMPS], ids=["service", "lamps"])
+OPERATIONS = pytest.mark.parametrize("operation", [*CATALOGUE.operations.values(), *LAMPS.operations.values()], ids=lambda o: o.id)
+
+
+@cache
+def document(catalogue: Catalogue) -> Json:
+    return build_document(catalogue, SITE)
+
+
+def home(operation: AnyOperation) -> Json:
+    return document(CATALOGUE if CATALOGUE.operations.get(operation.id) is operation else LAMPS)
+
+
+def described(operation: AnyOperation) -> Json:
+    found: Json = home(operation)["paths"][operation.path][operation.method.lower()]
+    return found
+
+
+def check(value: object, schema: Json, whole: Json) -> None:
+    Draft202012Validator({**schema, "components": whole["components"]}, format_checker=Draft202012Validator.FORMAT_CHECKER).validate(value)
+
+
+def deref(value: Json, whole: Json) -> Json:
+    if "$ref" in value:
+        _, _, kind, name = value["$ref"].split("/")
+        return whole["components"][kind][name]
+    return value
+
+
+@BOTH
+def test_the_document_is_valid_openapi(catalogue: Catalogue) -> None:
+    OpenAPIV31SpecValidator(document(catalogue)).validate()
+
+
+@BOTH
+def test_every_component_is_used_and_has_a_clean_name(catalogue: Catalogue) -> None:
+    whole = document(catalogue)
+    pointed = set(references(whole))
+    for kind, parts in whole["components"].items():
+        for name in parts:
+            assert kind == "securitySchemes" or f"#/components/{kind}/{name}" in pointed
+            assert re.fullmatch(r"[A-Z][A-Za-z0-9-]*", name) or kind == "securitySchemes"
+    assert not [name for name in whole["components"].get("schemas", {}) if re.search(r"(Input|Output)$", name)]
+
+
+@BOTH
+def test_every_operation_is_described_once_under_its_own_id(catalogue: Catalogue) -> None:
+    ids = [made["operationId"] for path in document(catalogue)["paths"].values() for made in path.values()]
+    assert sorted(ids) == sorted(catalogue.operations)
+
+
+@OPERATIONS
+def test_every_example_is_valid_against_its_schema(operation: AnyOperation) -> None:
+    whole, made = home(operation), described(operation)
+    contents: list[Json] = [response.get("content", {}) for r in made["responses"].values() for response in [deref(r, whole)]]
+    contents.append(made.get("requestBody", {}).get("content", {}))
+    for content in contents:
+        for media in content.values():
+            for example in media.get("examples", {}).values():
+                check(example["value"], media["schema"], whole)
+    for parameter in (deref(p, whole) for p in made.get("parameters", [])):
+        if "example" in parameter:
+            check(parameter["example"], parameter["schema"], whole)
+
+
+@OPERATIONS
+def test_every_input_says_what_it_is(operation: AnyOperation) -> None:
+    whole, made = home(operation), described(operation)
+    assert not [p["name"] for p in (deref(p, whole) for p in made.get("parameters", [])) if not p.get("description")]
+
+
+@OPERATIONS
+def test_every_refusal_has_an_example_whose_code_it_names(operation: AnyOperation) -> None:
+    whole = home(operation)
+    for status, reference in described(operation)["responses"].items():
+        if status >= "400":
+            examples: dict[str, Any] = deref(reference, whole)["content"]["application/json"]["examples"]
+            named = re.findall(r"`(\w+)`: ", reference["description"])
+            assert named
+            assert set(named) <= set(examples)
+            assert all(example["value"]["code"] == code for code, example in examples.items())
+
+
+@OPERATIONS
+def test_every_operation_names_the_refusals_it_declares(operation: AnyOperation) -> None:
+    assert {str(refusal.status) for refusal in operation.raises} <= set(described(operation)["responses"])

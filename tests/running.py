@@ -1,0 +1,63 @@
+"""A real server in a process of its own, as a user starts it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Where it listens, and what it printed."""
+
+    process: subprocess.Popen[bytes]
+    base_url: str
+    mcp_url: str
+    api_key: str | None
+    organisation: str
+
+
+def start(data: Path, environment: Mapping[str, str] | None = None) -> Running:
+    """`reseller serve --port 0 --json`; returns once it listens. Its log goes to `serve.log` in the data directory's parent."""
+    log = data.with_name(f"{data.name}.log").open("ab")
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "transports.cli", "serve", "--port", "0", "--data", str(data), "--json"],
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        stderr=log,
+    )
+    log.close()
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line, data.with_name(f"{data.name}.log").read_text()
+    said = json.loads(line)
+    return Running(process, said["base_url"], said["mcp_url"], said["api_key"], said["org_id"])
+
+
+def stop(server: Running, how: signal.Signals = signal.SIGTERM) -> int:
+    """End it and say with which code it ended."""
+    server.process.send_signal(how)
+    try:
+        return server.process.wait(30)
+    finally:
+        if server.process.stdout is not None:
+            server.process.stdout.close()
+
+
+@contextmanager
+def running(data: Path, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
+    """A server for the length of a block."""
+    server = start(data, environment)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            stop(server)
