@@ -38,6 +38,6 @@ def issued_event(kept: Issued, *, intent: str, organisation: str, now: float, id
 def live_not_offered() -> NotSupported:
     """No charging system is behind this version; nothing was drawn."""
     return NotSupported(
-        "This deployment issues eSIMs for test plans only: it has no charging system to draw a live eSIM from; nothing was done",
+        "Live eSIMs cannot be issued here yet: no charging system is attached. Nothing was done",
         hint="Use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan",
     )

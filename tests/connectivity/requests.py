@@ -1,5 +1,7 @@
 """What tests of intents and usage send again and again."""
 
+from typing import Any
+
 import httpx
 
 INTENTS = "/v1/connectivity/intents"
@@ -12,7 +14,7 @@ async def create(http: httpx.AsyncClient, key: str, **body: object) -> httpx.Res
     return await http.post(INTENTS, json=body, headers={"Idempotency-Key": key})
 
 
-async def issued(http: httpx.AsyncClient, key: str = "issued", plan: str = "test_eu_1gb") -> dict[str, object]:
+async def issued(http: httpx.AsyncClient, key: str = "issued", plan: str = "test_eu_1gb") -> dict[str, Any]:
     """An intent with its eSIM."""
     answer = await create(http, key, plan=plan)
     assert answer.status_code == 201, answer.text
@@ -24,7 +26,7 @@ async def report(http: httpx.AsyncClient, key: str, intent: object, quantity_mb:
     return await http.post(USAGE, json={"intent": intent, "quantity_mb": quantity_mb}, headers={"Idempotency-Key": key})
 
 
-async def events(http: httpx.AsyncClient, type: str | None = None) -> list[dict[str, object]]:
+async def events(http: httpx.AsyncClient, type: str | None = None) -> list[dict[str, Any]]:
     """The events, oldest first."""
     found = (await http.get(EVENTS)).json()["data"]
     return [event for event in reversed(found) if type is None or event["type"] == type]

@@ -1,6 +1,7 @@
 """POST /v1/connectivity/intents/{id}/confirm."""
 
 import asyncio
+from typing import Any
 
 import httpx
 import pytest
@@ -15,7 +16,7 @@ async def confirm(http: httpx.AsyncClient, id: object, plan: object, **headers: 
     return await http.post(f"{INTENTS}/{id}/confirm", json={"plan": plan}, headers=headers)
 
 
-async def waiting(http: httpx.AsyncClient) -> dict[str, object]:
+async def waiting(http: httpx.AsyncClient) -> dict[str, Any]:
     return (await create(http, "w", metadata={"order": "1042"})).json()
 
 

@@ -243,7 +243,7 @@ async def test_a_live_plan_is_501_while_no_charging_system_is_there(world: World
             (
                 501,
                 {
-                    "error": "This deployment issues eSIMs for test plans only: it has no charging system to draw a live eSIM from; nothing was done",
+                    "error": "Live eSIMs cannot be issued here yet: no charging system is attached. Nothing was done",
                     "code": "not_implemented",
                     "request_id": "",
                     "hint": "Use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan",

@@ -12,6 +12,7 @@ import orjson
 import pytest
 import uvicorn
 
+from registry.limits import Tier
 from tests.http.asking import ask
 from tests.http.conftest import CATALOGUE
 from tests.world import World, open_world
@@ -66,7 +67,13 @@ async def serving(app: App, world: World, deadlines: Deadlines = SHORT) -> Async
         gc.set_threshold(*threshold)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[World]:
+    async with open_world(tmp_path_factory.mktemp("server"), CATALOGUE) as world:
+        yield world
+
+
+@pytest.fixture(scope="module")
 async def server(world: World) -> AsyncGenerator[Running]:
     async with serving(world.door, world) as running:
         yield running
@@ -115,7 +122,7 @@ BODY_START = b"POST /v1/notes HTTP/1.1\r\nHost: reseller.test\r\nContent-Type: a
 
 
 async def test_two_hundred_slow_clients_are_all_closed_and_others_are_answered_meanwhile(world: World, server: Running) -> None:
-    caller = await world.caller()
+    caller = await world.caller(Tier.ENTERPRISE)
     body = BODY_START % f"Authorization: Bearer {caller.secret}\r\n".encode()
     slow = [trickle(server, b"GET /health HTTP/1.1\r\nX-Slow: ", lambda count: b"x", 15) for _ in range(100)]
     slow += [trickle(server, body, lambda count: b" ", 15) for _ in range(90)]

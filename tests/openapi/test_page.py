@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(openapi_app(LAMPS, SITE))  # pyright: ignore[reportArgumentType]  # httpx spells its ASGI types with Any
+    transport = httpx.ASGITransport(openapi_app(LAMPS, SITE))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         yield client
 

@@ -92,11 +92,11 @@ class DeadlineProtocol(HttpToolsProtocol):
             super().on_header(name, value.strip(b" \t"))  # httptools keeps trailing whitespace
 
     def on_headers_complete(self) -> None:
-        self._part, self._changed, self._in_head = Part.BODY, True, False
         state, limit = self.server_state, self._deadlines.concurrency
         if len(state.connections) > limit or len(state.tasks) >= limit:
             cast(dict[str, object], self.scope.get("state", {}))[OVERLOADED] = True
-        super().on_headers_complete()
+        super().on_headers_complete()  # raises for targets that are not paths: then the head was never complete
+        self._part, self._changed, self._in_head = Part.BODY, True, False
 
     def on_message_complete(self) -> None:
         self._part, self._changed = Part.NOTHING, True

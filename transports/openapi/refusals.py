@@ -77,7 +77,10 @@ def fault(refusal: type[Refusal], when: str = "", code: str = "", *, everywhere:
 
 
 RULES: tuple[tuple[Applies, Fault], ...] = (
-    (lambda o: bool(o.params.model_fields), fault(BadRequest, "A field breaks its rule; `param` names it, `error` tells the rule.")),
+    (
+        lambda o: bool(o.params.model_fields) or o.once is not None,
+        fault(BadRequest, "A field breaks its rule; `param` names it, `error` tells the rule."),
+    ),
     (lambda o: True, fault(BadRequest, "The input has a field that this operation does not know.", "unknown_field")),
     (has_body, fault(BadRequest, "The body is not one JSON object.", "invalid_json")),
     (lambda o: o.once is not None and o.once.required, fault(BadRequest, "The key header is missing.", "idempotency_key_required")),

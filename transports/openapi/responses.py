@@ -84,8 +84,13 @@ def by_status(faults: Iterable[Fault]) -> Iterator[tuple[int, list[Fault]]]:
 
 
 def response_name(told: list[Fault]) -> str:
-    """BadRequest, ConflictOrOrgNotConnected: the classes that a response stands for."""
-    return "Or".join(sorted({one.refusal.__name__ for one in told}))
+    """BadRequest, ConflictOrOrgNotConnected: the classes that a response stands for, narrower ones under the class they narrow."""
+    return "Or".join(sorted({family(one.refusal).__name__ for one in told}))
+
+
+def family(refusal: type[Refusal]) -> type[Refusal]:
+    """The class of registry.errors that a refusal is, or narrows."""
+    return next(found for found in refusal.__mro__ if Refusal in found.__bases__)
 
 
 class Refusals:
@@ -112,13 +117,13 @@ class Refusals:
     def _response(self, told: list[Fault]) -> Json:
         bodies = dict.fromkeys(clean_name(one.refusal.body_type.__name__) for one in told)
         known = [{"$ref": f"#/components/schemas/{name}"} for name in bodies]
-        names = dict.fromkeys(name for one in told for name in FAULT_HEADERS.get(one.refusal, ()))
+        names = dict.fromkeys(name for one in told for name in FAULT_HEADERS.get(family(one.refusal), ()))
         content: Json = {
             "schema": known[0] if len(known) == 1 else {"anyOf": known},
             "examples": {one.code: {"value": sample(one, self._base_url)} for one in told},
         }
         return {
-            "description": " ".join(dict.fromkeys(first_line(one.refusal) for one in told)),
+            "description": " ".join(dict.fromkeys(first_line(family(one.refusal)) for one in told)),
             "headers": headers(self._components, names),
             "content": {"application/json": content},
         }

@@ -1,0 +1,1 @@
+"""Sessions of an external identity provider, through the doors."""

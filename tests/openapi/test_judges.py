@@ -1,0 +1,49 @@
+"""Linters and generators from outside: nothing to remark, and code that compiles."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.openapi.tools import generator, node
+
+STRICT = ["--noEmit", "--strict", "--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler"]
+LIBRARY = ["--lib", "es2022,dom,dom.iterable", "--types", ""]
+
+
+@pytest.mark.node
+def test_spectral_has_nothing_to_remark(document_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "ruleset.yaml").write_text('extends: ["spectral:oas"]\n')
+    done = node("spectral", "lint", "-r", "ruleset.yaml", "-F", "hint", document_file, cwd=tmp_path)
+    assert (done.returncode, "No results with a severity of 'hint' or higher found!" in done.stdout) == (0, True), done.stdout
+
+
+@pytest.mark.node
+def test_redocly_has_nothing_to_remark(document_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "redocly.yaml").write_text("extends: [recommended-strict]\n")
+    done = node("redocly", "lint", "--config", "redocly.yaml", "--format", "json", document_file, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert '"totals": {\n    "errors": 0,\n    "warnings": 0,' in done.stdout, done.stdout
+
+
+@pytest.mark.node
+def test_openapi_typescript_makes_types_that_compile(document_file: Path, tmp_path: Path) -> None:
+    made = node("openapi-typescript", document_file, "-o", "schema.ts", cwd=tmp_path)
+    assert made.returncode == 0, made.stdout
+    compiled = node("tsc", *STRICT, *LIBRARY, "schema.ts", cwd=tmp_path)
+    assert (compiled.returncode, compiled.stdout) == (0, "")
+
+
+@pytest.mark.node
+def test_hey_api_makes_a_client_that_compiles(service_file: Path, tmp_path: Path) -> None:
+    made = node("openapi-ts", "-i", service_file, "-o", "client", cwd=tmp_path)
+    assert made.returncode == 0, made.stdout
+    compiled = node("tsc", *STRICT, *LIBRARY, "client/index.ts", "client/client.gen.ts", cwd=tmp_path)
+    assert (compiled.returncode, compiled.stdout) == (0, "")
+
+
+@pytest.mark.generator
+def test_openapi_python_client_makes_a_client_without_a_warning(document_file: Path, tmp_path: Path) -> None:
+    done = generator(
+        "openapi-python-client", "generate", "--path", document_file, "--output-path", "client", "--fail-on-warning", cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "Generating client")

