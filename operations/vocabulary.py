@@ -7,8 +7,8 @@ from typing_extensions import TypedDict
 
 T = TypeVar("T")
 
-Limit = Annotated[int, Field(ge=1, le=100, description="How many to return, 1-100.")]
-StartingAfter = Annotated[str | None, Field(max_length=64, description="Return what comes after this id in the list's order.")]
+Limit = Annotated[int, Field(ge=1, le=100, description="Page size.")]
+StartingAfter = Annotated[str | None, Field(max_length=64, description="Last id of the page before.")]
 # ITU-T E.118; 18 to 20 digits occur in practice, the check digit is sometimes dropped.
 Iccid = Annotated[str, Field(pattern=r"^89[0-9]{16,20}$", description="SIM serial number (ITU-T E.118), 18-22 digits that start with 89.")]
 Mcc = Annotated[str, Field(pattern=r"^[0-9]{3}$", description="Mobile country code (ITU-T E.212), 3 digits.")]

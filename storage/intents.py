@@ -17,6 +17,12 @@ INTENT = table(IntentTable)
 AFTER_ALL = "cni_" + "z" * 27
 
 
+class IntentNotConfirmable(Conflict):
+    """The intent has left requires_plan."""
+
+    code = "intent_not_confirmable"
+
+
 class IntentRow(NamedTuple):
     """An intent as it is shown: `plan`, `details` (its metadata) and `error` are JSON text, `esim` is sealed."""
 
@@ -129,10 +135,9 @@ def iccid_taken() -> StoreUnavailable:
     return StoreUnavailable("The ICCID that was drawn is taken; nothing was done. Repeat the call, with the same key if it has one")
 
 
-def not_confirmable(status: str) -> Conflict:
-    """The intent has left requires_plan."""
-    return Conflict(
+def not_confirmable(status: str) -> IntentNotConfirmable:
+    """The refusal of a second plan."""
+    return IntentNotConfirmable(
         f"This intent is {status}; only an intent in requires_plan takes a plan",
-        code="intent_not_confirmable",
         hint="Read it with get_connectivity_intent, or create a new one with create_connectivity_intent",
     )

@@ -18,6 +18,7 @@ from registry.redaction import mask
 
 FLUSH_BYTES = 64 * 1024
 FRAMES = 20
+OURS = frozenset({"request_id", "operation", "status", "code"})  # ids may hold a run of digits that only looks like a secret
 Write = Callable[[bytes], object]
 
 
@@ -63,9 +64,8 @@ class Logs:
 
     def event(self, kind: str, **fields: object) -> None:
         """Anything that is not a request; written at once."""
-        self._add(
-            orjson.dumps({"time": stamp(self._clock.now()), "kind": kind, **{name: self._masked(value) for name, value in fields.items()}})
-        )
+        masked = {name: value if name in OURS else self._masked(value) for name, value in fields.items()}
+        self._add(orjson.dumps({"time": stamp(self._clock.now()), "kind": kind, **masked}))
         self.flush()
 
     def flush(self) -> None:

@@ -229,7 +229,15 @@ class Ledger:
     def log(self, method: str, path: str, operation: str, status: int, request: str, started: float) -> None:
         """One buffered line per request."""
         ms = round((time.monotonic() - started) * 1000, 3)
-        line = {"time": time.time(), "request_id": request, "method": method, "path": path, "operation": operation, "status": status, "ms": ms}
+        line = {
+            "time": time.time(),
+            "request_id": request,
+            "method": method,
+            "path": path,
+            "operation": operation,
+            "status": status,
+            "ms": ms,
+        }
         self._log.append(orjson.dumps(line))
 
     def rate_limit(self) -> str:

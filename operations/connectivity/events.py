@@ -26,9 +26,9 @@ EventId = Annotated[str, Field(max_length=64, description="Event id, evt_...")]
 class EventPage(Input):
     """Which part of the list."""
 
-    limit: Annotated[int, Field(ge=1, le=20, description="How many, 1-20.")] = 20
+    limit: Annotated[int, Field(ge=1, le=20, description="1-20.")] = 20
     starting_after: StartingAfter = None
-    intent: Annotated[IntentId | None, Field(description="Only events of this intent, cni_...")] = None
+    intent: Annotated[IntentId | None, Field(description="Only this intent's, cni_...")] = None
 
 
 class EventRef(Input):
@@ -149,11 +149,11 @@ async def get_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
 async def retry_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
     """Send an existing event again to every enabled webhook endpoint.
 
-    Creates no event. At most 10 a minute per event; list_event_deliveries tells how it went.
+    At most 10 a minute. list_event_deliveries tells how it went.
 
-    The `webhook-id` stays the event's id, so that receivers recognise the repetition; timestamp and signatures are new. Each
-    delivery starts its schedule of ten attempts again, while its attempts keep their numbers. A delivery that is under way at
-    this moment is not sent twice. The eleventh call of a minute is 429 `rate_limited`.
+    No second event is made: the `webhook-id` stays the event's id, so that receivers recognise the repetition; timestamp and
+    signatures are new. Each delivery starts its schedule of ten attempts again, while its attempts keep their numbers. A delivery
+    that is under way at this moment is not sent twice. The eleventh call of a minute is 429 `rate_limited`.
     """
     event = await ctx.settle_result(
         requeue,
@@ -202,10 +202,10 @@ def too_often(event: str, now: float, reset: int, upgrade_url: str) -> QuotaExce
 async def list_event_deliveries(ctx: Ctx, params: DeliveryPage) -> ListOf[Delivery]:
     """List an event's deliveries to webhook endpoints, with every attempt.
 
-    An attempt tells its outcome as a class (ok, status:502, timeout, tls, dns, refused, blocked), never the receiver's answer.
+    Outcomes are classes: ok, status:502, timeout, tls, dns, refused, blocked, network, protocol.
 
-    Newest first. A delivery that still waits is `pending`, and its last attempt says when the next one is due. Of a delivery that
-    was retried very often the newest 100 attempts are shown.
+    The receiver's answer and address are never kept. Newest first. A delivery that still waits is `pending`, and its last attempt
+    says when the next one is due. Of a delivery that was retried very often the newest 100 attempts are shown.
     """
     found = await ctx.deps.store.read(
         read_deliveries, event=params.id, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1

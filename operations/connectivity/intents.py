@@ -12,15 +12,17 @@ from operations.deps import Ctx
 from operations.services.esim_profile import Profile, esim_of, open_profile
 from operations.services.issuance import Issue, issue_test
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
-from registry.errors import Conflict, NotFound
+from registry.errors import NotFound, NotSupported, OrgNotConnected, Refusal, UpgradeRequired
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
 from storage.connection import Connection
-from storage.intents import IntentRow, attach_plan, find_intent, insert_intent, list_intents, not_confirmable
+from storage.intents import IntentNotConfirmable, IntentRow, attach_plan, find_intent, insert_intent, list_intents, not_confirmable
 from storage.sealing import Keyring
 
 METADATA_BYTES = 16 * 1024
+# What stands between a caller and a live eSIM.
+LIVE: tuple[type[Refusal], ...] = (UpgradeRequired, OrgNotConnected, NotSupported)
 
 
 def small_enough(metadata: dict[str, str]) -> dict[str, str]:
@@ -35,12 +37,10 @@ MetadataKey = Annotated[str, Field(pattern=r"^[^\[\]\x00-\x1f\x7f-\x9f]{1,40}$")
 MetadataValue = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 Metadata = Annotated[
     dict[MetadataKey, MetadataValue],
-    Field(max_length=50, description="Your own notes, kept as they are: <= 50 keys of 1-40 characters without [ ], values <= 500."),
+    Field(max_length=50, description="Your notes: <= 50 keys of 1-40 characters, no [ ]; values <= 500."),
     AfterValidator(small_enough),
 ]
-PlanId = Annotated[
-    str, Field(min_length=1, max_length=80, description="test_global_1gb, test_eu_1gb, or an id of list_connectivity_plans.")
-]
+PlanId = Annotated[str, Field(min_length=1, max_length=80, description="test_eu_1gb, test_global_1gb, or another listed id.")]
 
 
 class NewIntent(Input):
@@ -126,7 +126,7 @@ async def plan_wanted(ctx: Ctx, params: NewIntent) -> Plan | None:
     status=201,
     title="Issue an eSIM",
     access=plan_wanted,
-    raises=[NotFound],
+    raises=[NotFound, *LIVE],
     examples=[
         Example("Issue a test eSIM for an order", {"plan": "test_eu_1gb", "metadata": {"order": "1042"}}, EXAMPLE),
         Example("Reserve an intent and choose the plan later", {"metadata": {"order": "1042"}}, WAITING),
@@ -135,8 +135,8 @@ async def plan_wanted(ctx: Ctx, params: NewIntent) -> Plan | None:
 async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | None) -> Intent:
     """Issue one eSIM for a plan; returns its activation code and QR text.
 
-    Test plans succeed at once, cost nothing and touch no network. Without `plan` the intent waits in requires_plan for
-    confirm_connectivity_intent. The same idempotency key and body return the same eSIM, never a second one.
+    Test plans are free and succeed at once. Without `plan` it waits for confirm_connectivity_intent. The same key and body
+    return the same eSIM, never a second one.
 
     A product (`cnp_...`) or a plan of the live catalogue draws one eSIM from your own account; it needs write access and a
     connected organisation. The plan's price is not charged. `esim.issued` goes to your webhook endpoints.
@@ -163,10 +163,7 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | N
     examples=[Example("The newest intent", {"limit": 1}, {"object": "list", "data": [EXAMPLE], "has_more": True})],
 )
 async def list_connectivity_intents(ctx: Ctx, params: IntentPage) -> ListOf[Intent]:
-    """List your intents, newest first, each with its eSIM.
-
-    Holds activation codes; get_connectivity_intent is enough when you know the id.
-    """
+    """List your intents with their eSIMs (activation codes included), newest first."""
     read = ctx.deps.store.read
     rows = await read(list_intents, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
     return page([intent_of(row, ctx.deps.keyring) for row in rows], params.limit)
@@ -201,13 +198,13 @@ async def plan_to_attach(ctx: Ctx, params: PlanForIntent) -> Plan:
     moves=True,
     title="Confirm intent",
     access=plan_to_attach,
-    raises=[NotFound, Conflict],
+    raises=[IntentNotConfirmable, *LIVE],
     examples=[Example("Choose the plan of a waiting intent", {"id": EXAMPLE["id"], "plan": "test_eu_1gb"}, EXAMPLE)],
 )
 async def confirm_connectivity_intent(ctx: Ctx, params: PlanForIntent, plan: Plan) -> Intent:
     """Attach a plan to an intent in requires_plan and issue its eSIM.
 
-    Confirming again with the same plan returns the same eSIM; with another plan, or in any other state, it is refused.
+    Again with the same plan: the same eSIM. Another plan or state: refused.
 
     The plans and what they need are those of create_connectivity_intent.
     """

@@ -41,7 +41,7 @@ TEST_PLANS: Mapping[str, Plan] = {
 class PlanPage(Input):
     """Which part of the list."""
 
-    limit: Annotated[int, Field(ge=1, le=100, description="How many to return, 1-100.")] = 100
+    limit: Annotated[int, Field(ge=1, le=100, description="Page size.")] = 100
     starting_after: StartingAfter = None
 
 
@@ -58,11 +58,11 @@ class PlanPage(Input):
     ],
 )
 async def list_connectivity_plans(ctx: Ctx, params: PlanPage) -> ListOf[Plan]:
-    """List every plan an eSIM can be issued for: test plans, then your products.
+    """List the plans an eSIM can be issued for: test plans, then your products.
 
-    Pass an `id` of this list as `plan` to create_connectivity_intent. Test plans cost nothing and touch no network.
+    Their `id` is the `plan` of create_connectivity_intent. Test plans are free and touch no network.
+
     list_connectivity_products gives your own products alone.
-
     `price` is null on test plans and is never charged by issuing an eSIM. `data_mb` is in megabytes of 10^6 bytes.
     """
     tests = list(TEST_PLANS.values())

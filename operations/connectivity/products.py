@@ -17,20 +17,20 @@ from storage.products import ProductRow, find_product, insert_product, list_prod
 # Choice: two upper-case letters as in ISO 3166-1, but any two: the codes are the operator's own words.
 Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$")]
 # Choice: no control characters in a name that other people will be shown.
-ProductName = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="1-80 characters.")]
+ProductName = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="For people.")]
 
 
 class NewProduct(Input):
     """A plan to define."""
 
     name: ProductName
-    data_mb: Annotated[int, Field(ge=1, description="Data in megabytes of 10^6 bytes.")]
-    validity_days: Annotated[int, Field(ge=1, description="Days of validity.")]
-    countries: Annotated[list[Country], Field(min_length=1, max_length=250, description='Your own claim, not looked up: ["DE","FR"].')]
-    price_cents: Annotated[int, Field(ge=1, description="Price in minor units; nobody is charged.")]
-    currency: Annotated[Currency, Field(description="Currency of the price.")]
-    package_template_id: Annotated[int, Field(ge=1, description="Upstream package template that an intent draws.")]
-    account_id: Annotated[int | None, Field(ge=1, description="Upstream account to draw from; absent: the caller's.")] = None
+    data_mb: Annotated[int, Field(ge=1, description="Megabytes (10^6 bytes).")]
+    validity_days: Annotated[int, Field(ge=1, description="Days.")]
+    countries: Annotated[list[Country], Field(min_length=1, max_length=250, description='Your own claim: ["DE","FR"].')]
+    price_cents: Annotated[int, Field(ge=1, description="Minor units.")]
+    currency: Annotated[Currency, Field(description="Of the price.")]
+    package_template_id: Annotated[int, Field(ge=1, description="Upstream template to draw from.")]
+    account_id: Annotated[int | None, Field(ge=1, description="Upstream account; absent: yours.")] = None
 
 
 class ProductRef(Input):
@@ -42,7 +42,7 @@ class ProductRef(Input):
 class ProductPage(Input):
     """Which part of the list."""
 
-    limit: Annotated[int, Field(ge=1, le=100, description="How many to return, 1-100.")] = 100
+    limit: Annotated[int, Field(ge=1, le=100, description="Page size.")] = 100
     starting_after: StartingAfter = None
 
 
@@ -81,10 +81,7 @@ EXAMPLE: Plan = {
     examples=[Example("Which plans have we defined?", {}, {"object": "list", "data": [EXAMPLE], "has_more": False})],
 )
 async def list_connectivity_products(ctx: Ctx, params: ProductPage) -> ListOf[Plan]:
-    """List the products your organisation defined, newest first.
-
-    Test plans are not among them: list_connectivity_plans gives everything.
-    """
+    """List the plans your organisation defined, newest first; no test plans."""
     read = ctx.deps.store.read
     rows = await read(list_products, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
     return page([plan_of(row) for row in rows], params.limit)
@@ -116,7 +113,7 @@ async def list_connectivity_products(ctx: Ctx, params: ProductPage) -> ListOf[Pl
 async def create_connectivity_product(ctx: Ctx, params: NewProduct) -> Plan:
     """Define a plan of your own: data, days, countries and price.
 
-    Issues nothing and charges nobody; the price is for your shop. A product cannot be changed: define a new one instead.
+    Issues nothing, charges nobody, cannot be changed later.
 
     `countries` are your own claim and are not compared with any coverage. The template is looked up when an intent is issued,
     not here. The same key and body return the original product.

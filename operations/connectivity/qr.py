@@ -16,6 +16,12 @@ from storage.intents import IntentRow, find_intent
 MEDIA = {"svg": "image/svg+xml", "png": "image/png"}
 
 
+class EsimNotIssued(Conflict):
+    """The intent has no eSIM yet."""
+
+    code = "esim_not_issued"
+
+
 class QrRef(IntentRef):
     """Which intent's code, and as what."""
 
@@ -27,10 +33,10 @@ class QrRef(IntentRef):
     "/v1/connectivity/intents/{id}/qr.{format}",
     tool=False,
     title="Get QR code",
-    raises=[NotFound, Conflict],
+    raises=[NotFound, EsimNotIssued],
     examples=[Example("The code as a picture for a web page", {"id": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t", "format": "svg"})],
 )
-async def get_connectivity_intent_qr(ctx: Ctx, params: QrRef) -> Document:
+async def get_connectivity_intent_qr(ctx: Ctx, params: QrRef) -> Annotated[Document, "image/svg+xml", "image/png"]:
     """Get the activation code of an issued eSIM as a QR picture.
 
     The picture holds the activation code: show it to the buyer and nobody else. It is not to be cached.
@@ -48,13 +54,13 @@ def activation_code(ctx: Ctx, row: IntentRow) -> str:
         profile = open_profile(row.iccid, row.esim, keyring=ctx.deps.keyring, organisation=row.organisation, intent=row.id)
         if profile.activation_code is not None:
             return profile.activation_code
-    raise not_issued(row.status)
+    raise not_issued(row.status, "id")
 
 
-def not_issued(status: str) -> Conflict:
-    """The intent has no eSIM yet."""
+def not_issued(status: str, param: str) -> EsimNotIssued:
+    """What to do first."""
     first = "give it a plan with confirm_connectivity_intent" if status == "requires_plan" else f"read it with {get_connectivity_intent.id}"
-    return Conflict(f"This intent is {status} and has no eSIM yet", code="esim_not_issued", param="id", hint=f"First {first}")
+    return EsimNotIssued(f"This intent is {status} and has no eSIM yet", param=param, hint=f"First {first}")
 
 
 def picture(text: str, format: Literal["svg", "png"]) -> bytes:

@@ -5,11 +5,11 @@ from typing import Annotated
 from pydantic import Field
 
 from operations.connectivity.intents import no_such_intent
-from operations.connectivity.qr import not_issued
+from operations.connectivity.qr import EsimNotIssued, not_issued
 from operations.connectivity.shapes import BYTES_PER_MB, IntentId, NetworkMetered, UsageRecord
 from operations.deps import Ctx
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
-from registry.errors import Conflict, NotFound
+from registry.errors import NotFound
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
@@ -21,7 +21,7 @@ class NewUsageRecord(Input):
     """How much an eSIM used."""
 
     intent: IntentId
-    quantity_mb: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False, description="Megabytes of 10^6 bytes, > 0, <= 1000000.")]
+    quantity_mb: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False, description="Megabytes (10^6 bytes).")]
 
 
 class UsageOfIntent(Input):
@@ -59,9 +59,7 @@ async def metered_intent(ctx: Ctx, params: NewUsageRecord) -> IntentRow:
     row = await own_intent(ctx, params.intent)
     # Choice: usage before there is an eSIM is refused, since nothing could have used it.
     if row.iccid is None:
-        conflict = not_issued(row.status)
-        conflict.param = "intent"
-        raise conflict
+        raise not_issued(row.status, "intent")
     return row
 
 
@@ -81,13 +79,13 @@ async def own_intent(ctx: Ctx, intent: str) -> IntentRow:
     status=201,
     title="Report usage",
     access=metered_intent,
-    raises=[NotFound, Conflict],
+    raises=[NotFound, EsimNotIssued],
     examples=[Example("512.5 MB were used", {"intent": EXAMPLE["intent"], "quantity_mb": 512.5}, EXAMPLE)],
 )
 async def create_connectivity_usage_record(ctx: Ctx, params: NewUsageRecord, intent: IntentRow) -> UsageRecord | NetworkMetered:
-    """Report data used by a test eSIM; it adds up and crosses thresholds.
+    """Report data that a test eSIM used; it adds up and crosses thresholds.
 
-    For a live intent nothing is stored: the answer is `status: network_metered`, because the network meters it.
+    Live intents are metered by the network: nothing is stored for them.
 
     At 50, 80 and 100 % of the plan's data one `usage.threshold_reached` event is sent each, once per intent.
     The same idempotency key and quantity return the original record.

@@ -35,7 +35,7 @@ Kind = Literal["connectivity.webhook_endpoint"]
 class NewEndpoint(Input):
     """Where to send events."""
 
-    url: Annotated[str, Field(description="Absolute https URL of a public host, at most 2048 characters, no user name.")]
+    url: Annotated[str, Field(description="https URL of a public host, at most 2048 characters.")]
 
 
 class EndpointRef(Input):
@@ -48,7 +48,7 @@ class Replay(EndpointRef):
     """Which endpoint, and since when."""
 
     # Choice: Unix seconds, the unit of an event's `created`.
-    since: Annotated[int | None, Field(ge=0, le=2**40, description="Unix seconds; only deliveries queued since then. Absent: all.")] = None
+    since: Annotated[int | None, Field(ge=0, le=2**40, description="Unix seconds: only what was queued since then.")] = None
 
 
 class WebhookEndpoint(TypedDict):
@@ -127,7 +127,7 @@ def sealed_secret(ctx: Ctx, endpoint: str) -> tuple[str, str]:
 async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) -> WebhookEndpoint:
     """Create a webhook endpoint that every event is sent to as a signed POST.
 
-    Keep `secret`: it is shown once and verifies the signatures. At most 16 per organisation.
+    Keep `secret`: shown once, it verifies the signatures. At most 16.
 
     Deliveries carry `webhook-id` (the event's id), `webhook-timestamp` and `webhook-signature` as Standard Webhooks defines them,
     and `Connectivity-Signature: t=<unix>,v1=<hex>`. Answer 2xx within 15 seconds; anything else is tried again, ten attempts in
@@ -242,9 +242,10 @@ def enable(connection: Connection, *, endpoint: str, organisation: str) -> Webho
 async def replay_failed_deliveries(ctx: Ctx, params: Replay) -> Replayed:
     """Send an endpoint's failed deliveries again.
 
-    The endpoint must be enabled. Answers how many are on their way.
+    The endpoint must be enabled.
 
-    Each starts its schedule of ten attempts again, under the same `webhook-id`; attempts keep their numbers.
+    Answers how many are on their way. Each starts its schedule of ten attempts again, under the same `webhook-id`; attempts keep
+    their numbers.
     """
     since_ms = (params.since or 0) * 1000
     answer = await ctx.settle_result(

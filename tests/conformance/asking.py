@@ -75,7 +75,7 @@ def sample(prompt: str) -> CreateMessageRequest:
     return CreateMessageRequest(params=CreateMessageRequestParams(messages=messages, max_tokens=100))
 
 
-def ask(state: dict[str, Any] | None = None, **requests: InputRequest) -> InputRequiredResult:
+def ask(state: dict[str, Any] | None = None, /, **requests: InputRequest) -> InputRequiredResult:
     return InputRequiredResult(input_requests=requests, request_state=None if state is None else json.dumps(state))
 
 

@@ -1,6 +1,5 @@
 """POST /v1/connectivity/intents/{id}/confirm."""
 
-import asyncio
 from typing import Any
 
 import httpx
@@ -55,16 +54,6 @@ async def test_a_succeeded_intent_takes_no_other_plan(http: httpx.AsyncClient) -
         )
     )
     assert (await http.get(f"{INTENTS}/{intent['id']}")).json() == intent
-
-
-async def test_of_64_confirmations_at_once_one_issues_the_esim(http: httpx.AsyncClient) -> None:
-    id = (await waiting(http))["id"]
-    plans = ["test_eu_1gb", "test_global_1gb"] * 32
-    answers = await asyncio.gather(*(confirm(http, id, plan) for plan in plans))
-    bodies = {answer.content for answer in answers if answer.status_code == 200}
-    assert len(bodies) == 1
-    assert sorted({answer.status_code for answer in answers}) == [200, 409]
-    assert len(await events(http)) == 1
 
 
 async def test_a_replay_of_a_confirmation_returns_its_bytes(http: httpx.AsyncClient) -> None:

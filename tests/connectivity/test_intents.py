@@ -130,16 +130,6 @@ async def test_the_same_key_with_another_body_is_refused_and_shows_nothing(http:
     assert len((await http.get(INTENTS)).json()["data"]) == 1
 
 
-async def test_64_calls_at_once_with_one_key_make_one_intent(http: httpx.AsyncClient) -> None:
-    answers = await asyncio.gather(*(create(http, "k", plan="test_eu_1gb") for _ in range(64)))
-    bodies = {answer.content for answer in answers if answer.status_code == 201}
-    busy = [answer for answer in answers if answer.status_code != 201]
-    assert len(bodies) == 1
-    assert {(answer.status_code, answer.json()["code"]) for answer in busy} <= {(409, "idempotency_in_progress")}
-    assert len((await http.get(INTENTS)).json()["data"]) == 1
-    assert len(await events(http)) == 1
-
-
 async def test_another_organisation_may_use_the_same_key(http: httpx.AsyncClient, pro: httpx.AsyncClient) -> None:
     ours, theirs = await create(http, "k", plan="test_eu_1gb"), await create(pro, "k", plan="test_eu_1gb")
     assert theirs.status_code == 201

@@ -1,6 +1,5 @@
 """POST /v1/connectivity/events/observe."""
 
-import asyncio
 from typing import Any, NamedTuple
 
 import httpx
@@ -63,12 +62,6 @@ async def test_the_first_country_of_an_esim_is_an_event(http: httpx.AsyncClient,
         ]
     )
     await observe(bridge, "location.update", iccid=iccid, data={"mcc": "262", "mnc": "02"})
-    assert len(await events(http, ATTACH)) == 1
-
-
-async def test_64_attachments_at_once_are_one_event(http: httpx.AsyncClient, bridge: httpx.AsyncClient) -> None:
-    iccid = (await issued(http))["esim"]["iccid"]
-    await asyncio.gather(*(observe(bridge, "network.attach", iccid=iccid, data={"mcc": "208"}) for _ in range(64)))
     assert len(await events(http, ATTACH)) == 1
 
 

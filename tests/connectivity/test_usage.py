@@ -1,6 +1,5 @@
 """Usage records, metered lines, and the thresholds both cross."""
 
-import asyncio
 from collections.abc import Sequence
 
 import httpx
@@ -191,14 +190,6 @@ async def test_any_split_and_order_of_usage_tells_each_crossed_threshold_once(ht
     assert await percents(http, id) == [percent for percent in (50, 80, 100) if sum(parts) * 100 >= percent * 10**9]
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(parts=st.lists(st.integers(1, 300), min_size=2, max_size=12))
-async def test_reports_at_the_same_time_tell_each_threshold_once(http: httpx.AsyncClient, parts: Sequence[int]) -> None:
-    id = (await issued(http, key_of(parts)))["id"]
-    await asyncio.gather(*(report(http, f"{id}-{number}", id, part) for number, part in enumerate(parts)))
-    assert await percents(http, id) == [percent for percent in (50, 80, 100) if sum(parts) >= percent * 10]
-
-
 async def test_a_metered_line_is_stored_once(http: httpx.AsyncClient, bridge: httpx.AsyncClient, world: World, caller: Credentials) -> None:
     id = await live_intent(world, caller.organisation, data_mb=96)
     answers = [await bridge.post(INGEST, json=LINE) for _ in range(3)]
@@ -207,15 +198,6 @@ async def test_a_metered_line_is_stored_once(http: httpx.AsyncClient, bridge: ht
     assert [event["data"]["used_mb"] for event in await events(http, THRESHOLD)] == [48.0]
     await bridge.post(INGEST, json=LINE | {"ref": "s"})
     assert await percents(http, id) == [50, 80, 100]
-
-
-async def test_64_copies_of_a_line_at_once_count_once(
-    http: httpx.AsyncClient, bridge: httpx.AsyncClient, world: World, caller: Credentials
-) -> None:
-    id = await live_intent(world, caller.organisation, data_mb=60)
-    answers = await asyncio.gather(*(bridge.post(INGEST, json=LINE) for _ in range(64)))
-    assert sorted(answer.json()["stored"] for answer in answers) == [False] * 63 + [True]
-    assert await percents(http, id) == [50, 80]
 
 
 async def test_calls_messages_and_unlimited_plans_cross_nothing(

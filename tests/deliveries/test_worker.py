@@ -54,6 +54,13 @@ async def until(done: Callable[[], object]) -> None:
             await asyncio.sleep(0.005)
 
 
+async def all_ended(office: PostOffice) -> None:
+    """Let the loop turn until nothing is pending."""
+    async with asyncio.timeout(10):
+        while await office.store.read(next_due) is not None:
+            await asyncio.sleep(0.005)
+
+
 async def test_a_delivery_is_the_event_of_the_api_signed_in_both_ways(on_both: PostOffice) -> None:
     office = on_both
     async with receiver(status("200 OK")) as there:
@@ -285,22 +292,56 @@ async def test_a_slow_receiver_delays_nobody_else(on_both: PostOffice) -> None:
     assert await office.store.read(next_due) is None
 
 
-async def test_a_call_that_makes_work_wakes_the_worker(office: PostOffice) -> None:
+async def test_a_call_that_makes_work_wakes_the_worker(office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transports.worker.POLL_SECONDS", 3600.0)  # so that nothing but the call can wake it
     async with receiver(status("200 OK")) as there:
-        await office.endpoint(there.url())
+        endpoint, _ = await office.endpoint(there.url())
         event = await office.emit()
         worker = office.worker()
         running = asyncio.create_task(worker.run())
-        await until(lambda: len(there.requests) == 1)
-        for _ in range(5):
-            count = len(there.requests)
-            before = asyncio.get_running_loop().time()
-            office.clock.advance(60)
-            assert (await office.http.post(f"/v1/connectivity/events/{event}/retry")).status_code == 200
-            await until(lambda count=count: len(there.requests) > count)
-            assert asyncio.get_running_loop().time() - before < 0.9  # a poll alone would take a second
+        await all_ended(office)
+        assert len(there.requests) == 1
+        assert (await office.http.post(f"/v1/connectivity/events/{event}/retry")).status_code == 200
+        await all_ended(office)
+        assert len(there.requests) == 2
+        there.answer = status("410 Gone")
+        assert (await office.http.post(f"/v1/connectivity/events/{event}/retry")).status_code == 200
+        await all_ended(office)
+        assert len(there.requests) == 3
         worker.stop()
         await running
+        await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/enable")
+        there.answer = status("200 OK")
+        running = asyncio.create_task((again := office.worker()).run())
+        assert (await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/replay")).json()["replayed"] == 1
+        await all_ended(office)
+        assert len(there.requests) == 4
+        again.stop()
+        await running
+    assert await office.states(event) == [("delivered", ["ok", "ok", "status:410", "ok"])]
+
+
+async def test_an_intent_of_a_test_plan_is_told_to_the_endpoint_at_once(office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transports.worker.POLL_SECONDS", 3600.0)
+    async with receiver(status("200 OK")) as there:
+        _, secret = await office.endpoint(there.url())
+        worker = office.worker()
+        running = asyncio.create_task(worker.run())
+        await asyncio.sleep(0)
+        body, key = {"plan": "test_eu_1gb"}, {"Idempotency-Key": "order-1"}
+        intent = (await office.http.post("/v1/connectivity/intents", json=body, headers=key)).json()
+        await until(lambda: there.requests)
+        worker.stop()
+        await running
+    post = read(there.requests[0])
+    event = post.verified(secret, office.clock.now())
+    assert isinstance(event, dict)
+    assert (event["type"], event["data"]) == (
+        "esim.issued",
+        {"intent": intent["id"], "iccid": intent["esim"]["iccid"], "plan": "test_eu_1gb"},
+    )
+    for name in ("activation_code", "matching_id", "qr_code"):
+        assert intent["esim"][name].encode() not in post.body
 
 
 async def test_a_stopping_worker_finishes_what_is_under_way(office: PostOffice) -> None:

@@ -167,6 +167,20 @@ async def misspell(ctx: Ctx, params: Nothing) -> Document:
     return Document(b"", "text/plain", {"X-Name": "\N{SNOWMAN}"})
 
 
+@operation("GET", "/v1/split")
+async def split_header(ctx: Ctx, params: Nothing) -> Document:
+    """Answer with a header of two lines."""
+    del ctx, params
+    return Document(b"", "text/plain", {"X-Name": "a\r\nX-Other: b"})
+
+
+@operation("GET", "/v1/large")
+async def get_large(ctx: Ctx, params: Nothing) -> Document:
+    """Answer with more than a socket takes."""
+    del ctx, params
+    return Document(b"x" * 8_000_000, "text/plain")
+
+
 @operation("POST", "/v1/pushes", scope=Scope.NONE, auth=Auth.SIGNATURE, status=200)
 async def take_push(ctx: Ctx, params: Nothing) -> Seen:
     """Take a signed push."""

@@ -42,6 +42,7 @@ def parameters(value: str) -> dict[str, int]:
         ("GET", "/" + "x" * 9000, 414),
         ("GET", "/v1/broken", 500),
         ("GET", "/v1/misspelt", 500),
+        ("GET", "/v1/split", 500),
     ],
 )
 async def test_every_answer_carries_the_id_that_the_log_and_the_body_have(

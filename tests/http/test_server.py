@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import signal
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -19,17 +20,18 @@ from tests.world import World, open_world
 from transports.http.asgi import App, Receive, Scope, Send
 from transports.http.deadlines import Deadlines
 from transports.http.inner import Inner
-from transports.http.serve import MissingPackage, bind, make_server, port_of, require_packages, run
+from transports.http.serve import MissingPackage, bind, make_server, port_of, require_packages, run, serve
 from transports.logs import Logs
 
 pytestmark = pytest.mark.anyio
-SHORT = Deadlines(headers=0.3, body=0.6, keep_alive=1)
+SHORT = Deadlines(headers=0.3, body=0.6, keep_alive=1, stall=0.3)
 GET = b"GET /health HTTP/1.1\r\nHost: reseller.test\r\n\r\n"
 
 
 @dataclass
 class Running:
     port: int
+    server: uvicorn.Server
     logged: list[bytes] = field(default_factory=list[bytes])
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -51,14 +53,15 @@ class Running:
 @asynccontextmanager
 async def serving(app: App, world: World, deadlines: Deadlines = SHORT) -> AsyncGenerator[Running]:
     """The server on a free port of loopback, in this loop."""
-    bound, listening, logged = bind("127.0.0.1", 0), asyncio.Event(), list[bytes]()
+    bound, listening, logged = bind("127.0.0.1", 0), asyncio.get_running_loop().create_future(), list[bytes]()
     logs = Logs(logged.append, world.clock)
-    server = make_server(app, deadlines=deadlines, ids=world.ids, logs=logs, ready=listening.set)
+    server = make_server(app, deadlines=deadlines, ids=world.ids, logs=logs, ready=listening.set_result)
     threshold = gc.get_threshold()
     task = asyncio.ensure_future(server.serve(sockets=[bound]))
     try:
-        await asyncio.wait_for(listening.wait(), 10)
-        yield Running(port_of(bound), logged)
+        port = await asyncio.wait_for(listening, 10)
+        assert port == port_of(bound)
+        yield Running(port, server, logged)
     finally:
         server.should_exit = True
         await task
@@ -293,6 +296,33 @@ async def test_the_slow_start_of_a_next_request_does_not_cut_an_answer_under_way
     assert b"firstafter" in answer
 
 
+@pytest.mark.parametrize("wanted", [0, 3_000_000])
+async def test_a_client_that_stops_reading_is_let_go(world: World, server: Running, wanted: int) -> None:
+    caller = await world.caller()
+    before = len(server.server.server_state.connections)
+    reader, writer = await server.connect()
+    writer.write(f"GET /v1/large HTTP/1.1\r\nHost: reseller.test\r\nAuthorization: Bearer {caller.secret}\r\n\r\n".encode())
+    await asyncio.wait_for(reader.readexactly(1 + wanted), 10)
+    begun = time.monotonic()
+    while len(server.server.server_state.connections) > before and time.monotonic() - begun < 10:
+        assert status_of(await server.get()) == 200
+    assert time.monotonic() - begun < 10
+    writer.close()
+
+
+async def test_a_client_that_reads_slowly_gets_the_whole_answer(world: World, server: Running) -> None:
+    caller = await world.caller()
+    reader, writer = await server.connect()
+    writer.write(f"GET /v1/large HTTP/1.1\r\nHost: reseller.test\r\nAuthorization: Bearer {caller.secret}\r\n\r\n".encode())
+    begun, read = time.monotonic(), 0
+    while piece := await asyncio.wait_for(reader.read(65536), 10):
+        read += len(piece)
+        if read < 4_000_000 and time.monotonic() - begun < SHORT.stall * 3:
+            await server.get()  # takes a while
+    assert read > 8_000_000
+    writer.close()
+
+
 async def test_a_fault_of_the_door_is_one_answer_and_its_text_is_masked(world: World, server: Running) -> None:
     caller = await world.caller()
     sent = f"GET /v1/misspelt HTTP/1.1\r\nHost: reseller.test\r\nAuthorization: Bearer {caller.secret}\r\n\r\n"
@@ -320,6 +350,20 @@ def test_the_server_runs_on_uvloop(tmp_path: Path) -> None:
 
     loop, answer = run(main())
     assert (loop, status_of(answer)) == ("uvloop", 200)
+
+
+def test_a_signal_ends_the_server_and_not_the_process(tmp_path: Path) -> None:
+    async def main() -> str:
+        async with open_world(tmp_path, CATALOGUE) as world:
+            logs = Logs(lambda piece: None, world.clock)
+            end: Callable[[int], None] = lambda port: signal.raise_signal(signal.SIGTERM)  # noqa: E731
+            await serve(world.door, bind("127.0.0.1", 0), deadlines=SHORT, ids=world.ids, logs=logs, ready=end)
+        return "in order"
+
+    threshold = gc.get_threshold()
+    assert run(main()) == "in order"
+    gc.unfreeze()
+    gc.set_threshold(*threshold)
 
 
 def test_a_port_that_is_taken_is_an_error_and_leaves_no_socket_behind() -> None:

@@ -45,15 +45,23 @@ class House:
     ) -> AsyncGenerator[Client]:
         """A client of the SDK, over HTTP through the whole application."""
         secret = who if isinstance(who, str) else who.secret
-        transport = httpx2.ASGITransport(app=self.world.door)
-        async with httpx2.AsyncClient(transport=transport, headers={"Authorization": f"Bearer {secret}", **headers}) as http:
-            async with Client(streamable_http_client(URL + query, http_client=http), mode=mode, elicitation_callback=elicit) as client:
-                yield client
+        transport = httpx2.ASGITransport(app=self.app)
+        authorization = {"Authorization": f"Bearer {secret}"}
+        async with (
+            httpx2.AsyncClient(transport=transport, headers={**authorization, **headers}) as http,
+            Client(streamable_http_client(URL + query, http_client=http), mode=mode, elicitation_callback=elicit) as client,
+        ):
+            yield client
 
     async def post(self, body: dict[str, Any], *, secret: str | None = None, path: str = "/mcp", **headers: str) -> httpx.Response:
         """One message as bytes on the wire, with the headers a modern client sends unless others are given."""
-        async with self.world.client(secret) as http:
-            return await http.post(path, json=body, headers={**wire_headers(body), **headers})
+        given = {"authorization": f"Bearer {secret}"} if secret else {}
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=self.app), base_url=f"http://{HOST}") as http:
+            return await http.post(path, json=body, headers={**wire_headers(body), **given, **headers})
+
+    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Both doors; like a real server, the scope has a place for what they tell each other."""
+        await self.world.door({**scope, "state": {}}, receive, send)
 
 
 def wire_headers(body: dict[str, Any]) -> dict[str, str]:
@@ -63,7 +71,7 @@ def wire_headers(body: dict[str, Any]) -> dict[str, str]:
 
 
 def request(
-    method: str, id: int = 1, *, capabilities: dict[str, Any] | None = None, meta: dict[str, Any] | None = None, **params: Any
+    method: str, *, capabilities: dict[str, Any] | None = None, meta: dict[str, Any] | None = None, **params: Any
 ) -> dict[str, Any]:
     """A modern JSON-RPC request."""
     envelope = {
@@ -71,7 +79,7 @@ def request(
         "io.modelcontextprotocol/clientCapabilities": capabilities or {},
         **(meta or {}),
     }
-    return {"jsonrpc": "2.0", "id": id, "method": method, "params": {**params, "_meta": envelope}}
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": envelope}}
 
 
 @asynccontextmanager

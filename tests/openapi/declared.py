@@ -28,7 +28,7 @@ class LampRef(Input):
 class Picture(LampRef):
     """Which picture."""
 
-    format: Annotated[Literal["svg", "txt"], Field(description="Kind of picture.")]
+    format: Annotated[Literal["svg", "png"], Field(description="Kind of picture.")]
 
 
 class LampQuery(Input):
@@ -86,7 +86,7 @@ async def list_lamps(ctx: Ctx, params: LampQuery) -> ListOf[Lamp]:
 
 
 @operation("GET", "/v1/lamps/{id}/picture.{format}", tool=False)
-async def get_lamp_picture(ctx: Ctx, params: Picture) -> Annotated[Document, "image/svg+xml", "text/plain"]:
+async def get_lamp_picture(ctx: Ctx, params: Picture) -> Annotated[Document, "image/svg+xml", "image/png"]:
     """Draw a lamp."""
     del ctx, params
     return Document(b"<svg/>", "image/svg+xml")

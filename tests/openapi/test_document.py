@@ -100,7 +100,7 @@ def test_a_confirmed_operation_takes_the_token_and_announces_the_challenge() -> 
 
 def test_a_document_is_listed_under_its_media_types() -> None:
     answer = described("get", "/v1/lamps/{id}/picture.{format}")["responses"]["200"]
-    assert list(answer["content"]) == ["image/svg+xml", "text/plain"]
+    assert list(answer["content"]) == ["image/svg+xml", "image/png"]
 
 
 def test_a_creation_answers_with_its_status_and_its_headers() -> None:

@@ -1,6 +1,7 @@
 """The committed docs/openapi.json is what users were promised: later documents may add to it and take nothing away."""
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -45,7 +46,7 @@ def with_a_field_of_another_type(document: Json) -> None:
 @pytest.mark.parametrize(
     "change", [without_a_field, without_a_status, without_an_enum_value, without_an_operation, with_a_field_of_another_type]
 )
-def test_taking_something_away_is_noticed(change) -> None:
+def test_taking_something_away_is_noticed(change: Callable[[Json], None]) -> None:
     golden, current = lamps(), copy.deepcopy(lamps())
     change(current)
     assert promises(golden) - promises(current)

@@ -1,13 +1,15 @@
 """Linters and generators from outside: nothing to remark, and code that compiles."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.openapi.tools import generator, node
+from tests.openapi.tools import ROOT, generator, node
+from tests.running import running
 
 STRICT = ["--noEmit", "--strict", "--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler"]
-LIBRARY = ["--lib", "es2022,dom,dom.iterable", "--types", ""]
+LIBRARY = ["--lib", "es2022,dom,dom.iterable"]
 
 
 @pytest.mark.node
@@ -43,7 +45,20 @@ def test_hey_api_makes_a_client_that_compiles(service_file: Path, tmp_path: Path
 
 @pytest.mark.generator
 def test_openapi_python_client_makes_a_client_without_a_warning(document_file: Path, tmp_path: Path) -> None:
-    done = generator(
-        "openapi-python-client", "generate", "--path", document_file, "--output-path", "client", "--fail-on-warning", cwd=tmp_path
-    )
+    config = ROOT / "docs" / "openapi-python-client.yaml"
+    words = ["--path", document_file, "--output-path", "client", "--config", config, "--fail-on-warning"]
+    done = generator("openapi-python-client", "generate", *words, cwd=tmp_path)
     assert (done.returncode, done.stdout.strip()) == (0, "Generating client")
+
+
+@pytest.mark.generator
+def test_the_generated_python_client_issues_an_esim(service_file: Path, tmp_path: Path) -> None:
+    config = ROOT / "docs" / "openapi-python-client.yaml"
+    words = ["--path", service_file, "--output-path", "client", "--config", config]
+    generator("openapi-python-client", "generate", *words, cwd=tmp_path)
+    with running(tmp_path / "data") as server:
+        assert server.api_key is not None
+        script = (tmp_path / "client" / "issue.py", Path(__file__).with_name("issue.py"))
+        script[0].write_text(script[1].read_text())
+        done = generator("python", script[0], server.base_url, server.api_key, cwd=tmp_path)
+    assert json.loads(done.stdout) == {"status": "succeeded", "same": True, "lpa": "LPA:1$", "missing": "not_found"}, done.stdout

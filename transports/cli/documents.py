@@ -26,7 +26,7 @@ def reference(
     directory: Annotated[Path, typer.Argument(help="Directory to write.")] = Path("docs/reference"), base_url: BaseUrl = ADDRESS
 ) -> None:
     """Write the reference: one Markdown page per toolset, and an index."""
-    from transports.reference.markdown import write_reference  # as above
+    from transports.reference.files import write_reference  # as above
 
-    for path in write_reference(CATALOGUE, site_of(Settings(), base_url), directory):
+    for path in write_reference(CATALOGUE, directory, site_of(Settings(), base_url)):
         print_line(str(path))

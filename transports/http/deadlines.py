@@ -10,6 +10,8 @@ class Deadlines:
     headers: float = 10.0
     body: float = 30.0
     keep_alive: int = 15
+    stall: float = 30.0
+    """How long a client may read nothing of an answer that waits for it."""
     shutdown: int = 10
     concurrency: int = 512
     """Connections and running requests; one more is answered with 503."""

@@ -52,6 +52,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._part, self._changed = Part.HEAD, False
         self._in_head, self._head_bytes = False, 0
         self._ending = False
+        self._stall: asyncio.TimerHandle | None = None
+        self._unsent = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
@@ -59,6 +61,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
+        self._moving()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -106,6 +109,36 @@ class DeadlineProtocol(HttpToolsProtocol):
         """What the parser refused; its own words stay out of the answer."""
         del msg
         self._refuse(BadRequest("The request is not valid HTTP/1.1", hint="Check the request line, the headers and the body's framing"))
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than we write: from now on it must read something in every interval."""
+        super().pause_writing()
+        self._watch_progress()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._moving()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()  # waits for what is unsent, however long the client takes
+        self._watch_progress()
+
+    def _watch_progress(self) -> None:
+        self._moving()
+        self._unsent = self.transport.get_write_buffer_size()
+        if self._unsent:
+            self._stall = self.loop.call_later(self._deadlines.stall, self._check_progress)
+
+    def _check_progress(self) -> None:
+        if self.transport.get_write_buffer_size() >= self._unsent:
+            self.transport.abort()
+        else:
+            self._watch_progress()
+
+    def _moving(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
 
     def _arm(self) -> None:
         if self._part is not Part.NOTHING:

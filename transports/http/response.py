@@ -29,6 +29,8 @@ def header_list(reply: Reply, request_id: str, private: bool) -> Headers:
         headers.append((b"content-length", b"%d" % len(reply.body)))
     headers.append((REQUEST_ID, request_id.encode()))
     for name, value in reply.headers.items():
+        if not value.isprintable():
+            raise ValueError(f"{name}: a header value holds a control character")
         lower = name.lower().encode("latin-1")
         if lower == b"cache-control" and private:
             headers.remove(PRIVATE_JSON[-1])

@@ -5,7 +5,8 @@ import gc
 import importlib.util
 import logging
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -54,6 +55,22 @@ def port_of(bound: socket.socket) -> int:
     return int(bound.getsockname()[1])
 
 
+async def serve(
+    app: App,
+    bound: socket.socket,
+    *,
+    deadlines: Deadlines,
+    ids: Ids,
+    logs: Logs,
+    ready: Callable[[int], None],
+    trusted_proxies: tuple[str, ...] = (),
+) -> None:
+    """Serve on a bound socket until SIGINT or SIGTERM; returns after the last answer, so that the caller can put its house in order."""
+    server = make_server(app, deadlines=deadlines, ids=ids, logs=logs, ready=ready, trusted_proxies=trusted_proxies)
+    await server.serve(sockets=[bound])
+    logs.flush()
+
+
 def run(main: Coroutine[object, object, T]) -> T:
     """Run a coroutine on uvloop."""
     require_packages()
@@ -69,24 +86,17 @@ def make_server(
     deadlines: Deadlines,
     ids: Ids,
     logs: Logs,
-    ready: Callable[[], None],
+    ready: Callable[[int], None],
     trusted_proxies: tuple[str, ...] = (),
 ) -> "uvicorn.Server":
     """A server that is not yet running: `await server.serve(sockets=[bind(...)])`; `server.should_exit = True` ends it.
 
-    `ready` is called when it listens. Addresses of clients are taken from X-Forwarded-For only behind a trusted proxy.
+    `ready` is told the port when it listens. Addresses of clients are taken from X-Forwarded-For only behind a trusted proxy.
     """
     require_packages()
     import uvicorn  # after the check, which names what is missing
 
     from transports.http.protocol import DeadlineProtocol  # brings httptools
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            if self.started:
-                settle_memory()
-                ready()
 
     def refused(request_id: str, refusal: Refusal) -> None:
         logs.event("refused", request_id=request_id, status=refusal.status, code=refusal.error_code)
@@ -107,7 +117,28 @@ def make_server(
         timeout_graceful_shutdown=deadlines.shutdown,
     )
     listen_to_uvicorn(logs)
-    return Server(config)
+    return server_type(ready)(config)
+
+
+def server_type(ready: Callable[[int], None]) -> type["uvicorn.Server"]:
+    """uvicorn's server, which tells its port and leaves the end of the process to us; made here, since uvicorn is imported late."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started and sockets:
+                settle_memory()
+                ready(port_of(sockets[0]))
+
+        @contextmanager
+        def capture_signals(self) -> Generator[None]:
+            # uvicorn would raise the signal again after its shutdown, and a SIGTERM would end the process before ours.
+            with super().capture_signals():
+                yield
+                self._captured_signals.clear()
+
+    return Server
 
 
 def listen_to_uvicorn(logs: Logs) -> None:

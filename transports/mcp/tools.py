@@ -97,7 +97,7 @@ class Tools:
             next_cursor=visible[end].id if end < len(visible) else None,
         )
         # The server takes a mapping as it is, and dumping sixty tools again for every list costs 3 ms.
-        return cast(ListToolsResult, result.model_dump(by_alias=True, mode="json", exclude_none=True))
+        return cast(ListToolsResult, result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"ttl_ms", "cache_scope"}))
 
 
 def start_of(ids: list[str], cursor: str | None, page_size: int) -> int:

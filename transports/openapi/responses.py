@@ -54,7 +54,7 @@ def success(operation: AnyOperation, schema: Json | None, components: Components
     names += [] if operation.once is None else ["Idempotent-Replayed"]
     made: Json = {"description": describe(operation, schema, components), "headers": headers(components, names)}
     if schema is None:
-        made["content"] = {name: {"schema": {}} for name in media_types(operation)}
+        made["content"] = {name: {"schema": {"type": "string", "format": "binary"}} for name in media_types(operation)}
         return made
     content: Json = {"schema": schema}
     examples = {

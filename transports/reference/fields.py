@@ -32,13 +32,19 @@ def rows(model: Json, schemas: dict[str, Json], place: str, prefix: str = "", de
 
 def text(field: Json, schemas: dict[str, Json]) -> str:
     """What the field means, and what it is when it is left out."""
-    meant = [one.get("description", "").partition("\n")[0] for one in (resolve(field, schemas), *choices(field, schemas))]
-    told: str = field.get("description") or next(filter(None, meant), "")
+    sources = (field, resolve(field, schemas), *choices(field, schemas))
+    told = next((meant for one in sources if (meant := summary(one))), "")
     default: object = field.get("default")
     if default is None or default in ({}, []):
         return told
     shown = str(default).lower() if isinstance(default, bool) else str(default)
     return f"{told} Default: {shown}.".strip()
+
+
+def summary(schema: Json) -> str:
+    """The first line of a description."""
+    described: str = schema.get("description", "")
+    return described.partition("\n")[0]
 
 
 def choices(field: Json, schemas: dict[str, Json]) -> list[Json]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from transports.openapi.document import INTERFACE_VERSION
 from transports.reference.entry import Chapter, Entry, Reference
+from transports.reference.prose import make_prose
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -32,21 +33,15 @@ class HtmlReference:
 
     @cached_property
     def _environment(self) -> "Environment":
-        # imported on first use: serving the API needs neither
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-        from markdown_it import MarkdownIt
-        from markupsafe import Markup
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined  # imported on first use: serving the API needs neither
 
         environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
-        prose = MarkdownIt("commonmark", {"html": False}).disable("image")
-
-        def render(text: str) -> Markup:
-            return Markup(prose.render(text))
-
-        def render_inline(text: str) -> Markup:
-            return Markup(prose.renderInline(text))
-
-        environment.filters["prose"], environment.filters["inline"] = render, render_inline
+        addresses = {
+            one.operation.id: f"/docs/{chapter.toolset.name}/{one.operation.id}"
+            for chapter in self.reference.chapters
+            for one in chapter.entries
+        }
+        environment.filters["prose"], environment.filters["inline"] = make_prose(addresses)
         return environment
 
     def index(self) -> str:

@@ -1,0 +1,39 @@
+"""What a process and its children have used, from /proc and their CPU clocks."""
+
+import os
+import time
+from pathlib import Path
+
+
+def tree(pid: int) -> list[int]:
+    """The process and its descendants."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            children = (task / "children").read_text().split()
+        except FileNotFoundError:  # the thread has ended
+            continue
+        for child in children:
+            found += tree(int(child))
+    return found
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of all threads, those that have ended too, in nanosecond steps (man 3 clock_getcpuclockid)."""
+    return sum(time.clock_gettime(~process << 3 | 2) for process in tree(pid))
+
+
+def resident_mb(pid: int) -> float:
+    """Resident memory."""
+    total = 0
+    for process in tree(pid):
+        for line in Path(f"/proc/{process}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                total += int(line.split()[1])
+    return total / 1024
+
+
+def machine() -> str:
+    """The processor and how many of it there are."""
+    models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    return f"{len(os.sched_getaffinity(0))} x {models[0].partition(':')[2].strip() if models else 'unknown processor'}"

@@ -1,0 +1,207 @@
+"""RESULTS.md, made from the raw samples beside it and from nothing else."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from benchmarks.names import BARE, FASTMCP, HANDWRITTEN, LOWLEVEL, OURS, TUNED, TUTORIAL
+
+FOLDER = Path(__file__).parent
+SAMPLES, RESULTS = FOLDER / "samples", FOLDER / "RESULTS.md"
+SCENARIOS = ("get", "post", "mcp", "route", "start")
+Row = Mapping[str, Any]
+
+INTRO = """# Side-by-side measurements
+
+Made by `python3 ./run bench`: this file is written from `samples/*.json` by `benchmarks/results.py`, and a test compares the two.
+Nothing here is asserted anywhere. Ratios above 1 are in favour of this service.
+
+## Rules
+
+1. Every contestant does all of the work: the same tables on its own copy of one database, the same API key looked up in it, the same
+   rows, the same sealing (AES-256-GCM), the same answer. Before anything is timed, answers (status, shape and values but what is drawn),
+   replays, refusals and the number of rows written are compared, and a difference ends the run.
+2. Rivals run as their documentation says and as an expert would tune them; both are shown.
+3. Contestants run as processes of their own under uvicorn with uvloop and httptools, one worker, without an access log; each round
+   gives everybody a turn, in rotated order. Ratios are medians of per-round ratios, with the lowest and highest round in brackets; rows
+   of different runs are never divided. CPU is user and system time of the whole process tree per request.
+4. SQLite in WAL mode with synchronous=FULL for everybody: an answered POST is on disk.
+5. Why a slow one is slow is said below its table.
+6. Limits: one shared virtual machine and disk, loopback without TLS, load generator on the same cores. Read ratios and CPU, never
+   requests per second.
+"""
+WORK = """A POST rechecks key and membership, inserts the claim with the sealed answer, charges the quota, inserts the intent with its sealed
+eSIM and the event, looks for enabled endpoints and inserts the audit row: one transaction. A GET looks up the key's change counter,
+takes one call from a leased quota block, selects the intent, opens its eSIM and buffers the audit row and a log line.
+
+- **Starlette + msgspec by hand** is tuned: msgspec Structs, stored JSON spliced in unparsed, raw sqlite3 with constant statements, time-ordered
+  ids, a checkpointer thread, a key cache, a frozen collector, 176 routes in the order of the specification. It checks neither host,
+  origin nor header sizes, and has no confirmations, tiers, error texts or schema.
+- **FastAPI tuned**: async handlers, the same raw store, orjson bytes returned as they are, 176 routes.
+- **FastAPI tutorial + SQLModel**: def handlers, Depends, a Session per request, response models, 176 routes. Each call makes several
+  thread hops and builds ORM objects. In its favour: WAL, a pool of 64 connections, leased quota and buffered audit rows for reads, no log line.
+"""
+MCP_NOTE = """`tools/call` of get_connectivity_intent at 16 connections, without a session; each side registers the very tools that this service lists
+({tools}). Rivals do the GET of the hand-written server in their tool. This service answers 2025-11-25 by server-sent events (so that progress
+and cancellation work); the rivals answer plain JSON, in their favour.
+FastMCP gives the SDK no `get_tool_input_schema`, so every call with arguments lists all tools first: its cost grows with their number.
+"""
+ROUTE_NOTE = """A GET without a credential (401) at the first and at the last GET route of the table: the same work but for finding the route. This
+service's table has {ours} operations today; the hand-written server has 176 routes.
+"""
+START_NOTE = """From the start of the process to the first 200 of `/health`, on an existing database, warm disk cache; memory (resident, idle for a second)
+counts mapped pages. Bare import: `import sqlmodel, starlette.applications, uvicorn, orjson, pydantic` in a new interpreter.
+"""
+
+
+class Aim(NamedTuple):
+    """What issue and table are to show."""
+
+    text: str
+    aim: str
+    reached: str
+    met: bool
+
+
+def load(folder: Path = SAMPLES) -> dict[str, Any]:
+    """The sample files, by scenario."""
+    return {name: json.loads((folder / f"{name}.json").read_text()) for name in SCENARIOS if (folder / f"{name}.json").exists()}
+
+
+def render(samples: Mapping[str, Any]) -> str:
+    """The whole page."""
+    parts = [INTRO, aims(samples)]
+    if "get" in samples or "post" in samples:
+        parts.append("## GET and POST of an intent\n\n" + WORK)
+    for name, title in (("get", "### GET by id"), ("post", "### POST")):
+        if name in samples:
+            parts.append(f"{title}\n\n{versus(samples[name]['rows'], (HANDWRITTEN, TUNED, TUTORIAL))}\n{disk(samples[name]['rows'])}")
+    if "mcp" in samples:
+        note = MCP_NOTE.format(tools=samples["mcp"]["facts"]["tools"])
+        parts.append(f"## MCP\n\n{note}\n{versus(samples['mcp']['rows'], (LOWLEVEL, FASTMCP))}")
+    if "route" in samples:
+        note = ROUTE_NOTE.format(ours=samples["route"]["facts"]["operations"])
+        parts.append(f"## Position in the route table\n\n{note}\n{positions(samples['route']['rows'])}")
+    if "start" in samples:
+        parts.append(f"## Start and memory\n\n{START_NOTE}\n{starts(samples['start']['rows'])}")
+    parts.append("## Where and when\n\n" + places(samples))
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def of(rows: Iterable[Row], contestant: str, **by: Any) -> list[Row]:
+    """A contestant's rows, by round."""
+    found = [row for row in rows if row["contestant"] == contestant and all(row[name] == value for name, value in by.items())]
+    return sorted(found, key=lambda row: row["round"])
+
+
+def speed(row: Row) -> float:
+    """Answered requests per second; only ever divided by another of the same round."""
+    return row["requests"] / row["seconds"]
+
+
+def ratios(rows: Sequence[Row], rival: str, **by: Any) -> list[float]:
+    """Ours over the rival's, round by round."""
+    return [speed(a) / max(speed(b), 1e-9) for a, b in zip(of(rows, OURS, **by), of(rows, rival, **by), strict=True)]
+
+
+def spread(values: Sequence[float]) -> str:
+    """Median, lowest and highest."""
+    return f"**{median(values):.2f}** ({min(values):.2f} - {max(values):.2f})"
+
+
+def middle(rows: Sequence[Row], name: str) -> float:
+    return median([row[name] for row in rows])
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def versus(rows: Sequence[Row], rivals: Sequence[str]) -> str:
+    """Ours against each rival, for every case and number of connections."""
+    lines: list[list[str]] = []
+    for case, connections in dict.fromkeys((row["case"], row["connections"]) for row in rows):
+        by = {"case": case, "connections": connections}
+        ours = of(rows, OURS, **by)
+        for rival in rivals:
+            theirs = of(rows, rival, **by)
+            pairs = [
+                f"{middle(ours, name):.{digits}f} / {middle(theirs, name):.{digits}f}"
+                for name, digits in (("cpu_us", 0), ("p50_ms", 2), ("p99_ms", 2))
+            ]
+            errors = f"{sum(row['errors'] for row in ours)} / {sum(row['errors'] for row in theirs)}"
+            where = f"c={connections}" if case in ("get", "post") else case
+            lines.append([where, rival, spread(ratios(rows, rival, **by)), *pairs, errors])
+    return table(["", "against", "throughput ratio", "CPU us, ours / theirs", "p50 ms", "p99 ms", "errors"], lines)
+
+
+def disk(rows: Sequence[Row]) -> str:
+    """What an fsync cost meanwhile."""
+    times = [row["fsync_ms"] for row in rows if row["fsync_ms"]]
+    if not times:
+        return ""
+    return f"\nAppend of 4 KiB and fsync on this disk during these rounds: {min(times):.2f} - {max(times):.2f} ms, median {median(times):.2f}.\n"
+
+
+def positions(rows: Sequence[Row]) -> str:
+    """The last route against the first."""
+    lines: list[list[str]] = []
+    for name in (OURS, HANDWRITTEN):
+        first, last = of(rows, name, case="first"), of(rows, name, case="last")
+        costs = [b["cpu_us"] / a["cpu_us"] for a, b in zip(first, last, strict=True)]
+        lines.append([name, f"{middle(first, 'cpu_us'):.0f}", f"{middle(last, 'cpu_us'):.0f}", spread(costs)])
+    return table(["", "CPU us, first route", "CPU us, last route", "last / first"], lines)
+
+
+def starts(rows: Sequence[Row]) -> str:
+    """Start and memory of everybody."""
+    bare = of(rows, BARE)
+    lines = [[BARE, f"{middle(bare, 'ms'):.0f}", "1", "", ""]]
+    for name in dict.fromkeys(row["contestant"] for row in rows if row["contestant"] != BARE):
+        own = of(rows, name)
+        times = [a["ms"] / b["ms"] for a, b in zip(own, bare, strict=True)]
+        lines.append([name, f"{middle(own, 'ms'):.0f}", spread(times), f"{middle(own, 'cpu_ms'):.0f}", f"{middle(own, 'rss_mb'):.0f}"])
+    return table(["", "ms to the first answer", "x bare import", "CPU ms", "RSS MB, idle"], lines)
+
+
+def aims(samples: Mapping[str, Any]) -> str:
+    """What was aimed at and what was reached."""
+    found: list[Aim] = []
+
+    def at_least(scenario: str, rival: str, aim: float, text: str, **by: Any) -> None:
+        if scenario in samples:
+            value = median(ratios(samples[scenario]["rows"], rival, **by))
+            found.append(Aim(text, f">= {aim}", f"{value:.2f}", value >= aim))
+
+    for connections in (1, 16, 64):
+        at_least("get", HANDWRITTEN, 0.8, f"GET by id against {HANDWRITTEN}, c={connections}", connections=connections)
+    for connections, aim in ((1, 0.7), (16, 1.8), (64, 2.5)):
+        at_least("post", HANDWRITTEN, aim, f"POST against {HANDWRITTEN}, c={connections}", connections=connections)
+    for scenario in ("get", "post"):
+        for connections in (1, 16, 64):
+            at_least(scenario, TUTORIAL, 8, f"{scenario.upper()} against {TUTORIAL}, c={connections}", connections=connections)
+    at_least("mcp", FASTMCP, 10, "MCP tools/call against FastMCP, 2026-07-28", case="2026-07-28")
+    if "start" in samples:
+        rows = samples["start"]["rows"]
+        times = median([a["ms"] / b["ms"] for a, b in zip(of(rows, OURS), of(rows, BARE), strict=True)])
+        memory = middle(of(rows, OURS), "rss_mb")
+        found.append(Aim("Start to first answer against the bare import", "<= 1.8", f"{times:.2f}", times <= 1.8))
+        found.append(Aim("Memory at idle", "< 90 MB", f"{memory:.0f} MB", memory < 90))
+    return "## Aims\n\n" + table(
+        ["", "aim", "reached", ""], [[aim.text, aim.aim, aim.reached, "yes" if aim.met else "**not yet**"] for aim in found]
+    )
+
+
+def places(samples: Mapping[str, Any]) -> str:
+    """The machine, the versions and the length of each run."""
+    lines: list[list[str]] = []
+    for name, sample in samples.items():
+        run = sample["run"]
+        lines.append([name, run["date"], str(run["rounds"]), f"{run['seconds']:g}", run["machine"], run["revision"]])
+    versions = next(iter(samples.values()))["run"]["versions"] if samples else {}
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return table(["scenario", "date", "rounds", "seconds per turn", "machine", "revision"], lines) + f"\n{listed}.\n"

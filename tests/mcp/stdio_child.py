@@ -1,0 +1,31 @@
+"""The service on standard input and output, as a child of a test: `python -m tests.mcp.stdio_child FOLDER [toolsets] [read-only]`."""
+
+import sys
+from pathlib import Path
+
+import anyio
+
+from registry.caller import Caller
+from registry.limits import Role, Tier, scopes_of
+from tests.mcp.house import CATALOGUE, SETTINGS
+from tests.world import open_world
+from transports.mcp.stdio import choose, run_stdio
+
+
+async def main(folder: str, toolsets: str = "", read_only: str = "") -> None:
+    async with open_world(Path(folder), CATALOGUE) as world:
+        organisation = await world.organisation(Tier.ENTERPRISE)
+        local = Caller(
+            kind="local",
+            principal="local",
+            organisation=organisation,
+            tier=Tier.ENTERPRISE,
+            role=Role.ADMIN,
+            scopes=int(scopes_of(Tier.ENTERPRISE, Role.ADMIN)),
+        )
+        chosen = choose(toolsets, read_only == "read-only")
+        await run_stdio(CATALOGUE, world.pipeline, SETTINGS, lambda call, error: None, caller=local, chosen=chosen)
+
+
+if __name__ == "__main__":
+    anyio.run(main, *sys.argv[1:])

@@ -1,0 +1,101 @@
+"""Progress while a call runs, and what becomes of it when the client hangs up."""
+
+from collections.abc import Generator
+
+import anyio
+import pytest
+
+from registry.limits import Tier
+from storage.accounts import set_connection
+from tests.mcp.house import ERAS, House, request
+from tests.mcp.notes import GATES, Gate, every
+from tests.mcp.wire import Wire
+from tests.world import Credentials
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def gate() -> Generator[Gate]:
+    GATES.append(Gate())
+    yield GATES[-1]
+    GATES.pop()
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_progress_reaches_the_client_that_asked_for_it(house: House, pro: Credentials, era: str) -> None:
+    seen: list[tuple[float, float | None, str | None]] = []
+
+    async def on_progress(done: float, total: float | None, message: str | None) -> None:
+        seen.append((done, total, message))
+
+    async with house.connect(pro, era) as client:
+        answer = await client.call_tool("count_slowly", {"steps": 3}, progress_callback=on_progress)
+    assert answer.structured_content == {"name": "count", "writes": 3}
+    assert seen == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
+
+
+async def test_a_call_that_asked_for_progress_is_answered_as_a_stream(house: House, pro: Credentials) -> None:
+    wire = Wire(house, pro, request("tools/call", meta={"progressToken": "p"}, name="count_slowly", arguments={"steps": 2}))
+    await wire.run()
+    assert [event.get("method", "result") for event in wire.events()] == ["notifications/progress"] * 2 + ["result"]
+
+
+async def test_a_call_that_did_not_ask_is_answered_as_plain_json(house: House, pro: Credentials) -> None:
+    answer = await house.post(request("tools/call", name="count_slowly", arguments={}), secret=pro.secret)
+    assert answer.headers["content-type"] == "application/json"
+
+
+async def test_a_client_that_hangs_up_cancels_its_read(house: House, pro: Credentials, gate: Gate) -> None:
+    wire = Wire(house, pro, request("tools/call", name="wait_for_it", arguments={}))
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wire.run)
+            await gate.entered.wait()
+            wire.hang_up()
+            await wire.ended.wait()
+    assert gate.ended == "cancelled"
+    assert wire.status == 0
+
+
+async def test_an_order_that_has_reached_the_provider_is_finished_although_the_client_hung_up(house: House, gate: Gate) -> None:
+    caller = await house.world.caller(Tier.PRO, mode="managed", account=7)
+    order = request("tools/call", name="order_upstream", arguments={"name": "sim", "idempotency_key": "order-1"})
+    wire = Wire(house, caller, order)
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wire.run)
+            await gate.entered.wait()
+            wire.hang_up()
+            await anyio.wait_all_tasks_blocked()
+            assert not wire.ended.is_set()
+            gate.open.set()
+            await wire.ended.wait()
+    assert gate.ended == "finished"
+    again = await house.post(order, secret=caller.secret)
+    assert again.json()["result"]["_meta"]["replayed"] is True
+    assert [row.value for row in await house.world.store.read(every)] == [1]
+
+
+async def test_a_tool_that_needs_a_connection_tells_where_to_connect(house: House, pro: Credentials, gate: Gate) -> None:
+    del gate
+    await house.world.store.write(set_connection, organisation=pro.organisation, mode=None, account_id=None, own_token=None)
+    async with house.connect(pro) as client:
+        refused = await client.call_tool("order_upstream", {"name": "sim", "idempotency_key": "k"})
+    assert refused.structured_content["error_code"] == "org_not_connected"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_many_calls_at_once_are_all_answered(house: House, pro: Credentials, era: str) -> None:
+    answers: list[object] = []
+    async with house.connect(pro, era) as client:
+
+        async def call(number: int) -> None:
+            answer = await client.call_tool("create_note", {"name": f"n{number}"})
+            answers.append(answer.structured_content)
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(call, number)
+    assert len(answers) == 20
+    assert len(await house.world.store.read(every)) == 20

@@ -1,0 +1,23 @@
+"""docs/reference is what the catalogue gives."""
+
+from pathlib import Path
+
+from operations.catalogue import CATALOGUE
+from tests.openapi.lamps import LAMPS
+from transports.reference.files import reference_files, write_reference
+
+COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "reference"
+
+
+def test_the_committed_pages_are_those_of_the_catalogue() -> None:
+    """`reseller reference` writes them anew."""
+    committed = {path.name: path.read_text() for path in COMMITTED.glob("*.md")}
+    assert committed == reference_files(CATALOGUE)
+
+
+def test_a_page_of_a_toolset_that_is_gone_is_removed_and_other_files_stay(tmp_path: Path) -> None:
+    write_reference(CATALOGUE, tmp_path)
+    (tmp_path / "notes.md").write_text("mine")
+    written = write_reference(LAMPS, tmp_path)
+    assert sorted(written) == [tmp_path / "README.md", tmp_path / "lamps.md"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "lamps.md", "notes.md"]

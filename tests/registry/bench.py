@@ -1,0 +1,216 @@
+"""The machine on a bench: the real pipeline over a real store, asked without a door."""
+
+import hashlib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import orjson
+
+from operations.deps import Deps
+from registry.answer import answer
+from registry.call import Call, Reply, Surface
+from registry.caller import Caller
+from registry.catalogue import AnyOperation, Catalogue, Toolset
+from registry.errors import Unauthorized
+from registry.limits import Limits, Tier
+from registry.pipeline import Pipeline
+from registry.policy import period_of
+from registry.ports import Claims, SharedSecrets
+from storage.accounts import set_connection
+from storage.journal import StoreJournal
+from storage.quota import QuotaBlocks
+from storage.replicas import renew
+from storage.store import Store
+from tests.registry import ledgers, things
+from tests.registry.ledgers import AuditRow, ClaimRow
+from tests.world import Credentials, SettableClock, World, open_world
+
+CATALOGUE = Catalogue([Toolset("things", "Things.", (things,))])
+CALM = Limits(burst_enabled=False)
+SECRETS = SharedSecrets(internal="internal-secret", storefront="storefront-secret")
+
+
+class StubProvider:
+    """An identity provider whose tokens say `session.SUBJECT.ORGANISATION`, where `-` names no organisation."""
+
+    async def verify(self, token: str, surface: Surface) -> Claims:
+        kind, subject, organisation = token.split(".")
+        if kind != "session":
+            raise Unauthorized("The session is not one of ours", presented=True)
+        return Claims(subject, None if organisation == "-" else organisation)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A reply, decoded."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+    @property
+    def json(self) -> dict[str, object]:
+        return orjson.loads(self.body)
+
+    @property
+    def code(self) -> object:
+        return self.json.get("code")
+
+
+@dataclass(slots=True)
+class Replica:
+    """One process of several over one database."""
+
+    pipeline: Pipeline[Deps]
+    journal: StoreJournal
+    blocks: QuotaBlocks
+
+
+@dataclass(slots=True)
+class Bench:
+    """The machine, and how tests ask it."""
+
+    world: World
+
+    @property
+    def store(self) -> Store:
+        return self.world.store
+
+    @property
+    def clock(self) -> SettableClock:
+        return self.world.clock
+
+    async def ask(
+        self,
+        operation: AnyOperation,
+        who: Credentials | str | None = None,
+        /,
+        *,
+        key: str | None = None,
+        token: str | None = None,
+        surface: Surface = "http",
+        caller: Caller | None = None,
+        at: Replica | None = None,
+        client: str = "192.0.2.1",
+        **arguments: object,
+    ) -> Said:
+        """One call with these arguments."""
+        call = Call(
+            operation,
+            surface,
+            self.world.ids.new("req_"),
+            credential=who.secret if isinstance(who, Credentials) else who,
+            caller=caller,
+            arguments=arguments,
+            idempotency_key=key,
+            confirm_token=token,
+            client=client,
+        )
+        return await self.answer(call, at)
+
+    async def answer(self, call: Call, at: Replica | None = None) -> Said:
+        """One call that a test has built itself."""
+        return said(await answer(at.pipeline if at else self.world.pipeline, call, self._report))
+
+    async def token(self, operation: AnyOperation, who: Credentials, /, **arguments: object) -> str:
+        """A confirm token for exactly this call."""
+        challenge = await self.ask(operation, who, **arguments)
+        assert challenge.status == 202, challenge
+        return str(challenge.json["confirm_token"])
+
+    async def connected(self, tier: Tier = Tier.PRO) -> Credentials:
+        """A caller whose organisation has an upstream account."""
+        return await self.world.caller(tier, mode="managed", account=7)
+
+    async def connect(self, organisation: str) -> None:
+        await self.store.write(set_connection, organisation=organisation, mode="managed", account_id=7, own_token=None)
+
+    async def counters(self) -> dict[str, int]:
+        """What operations did."""
+        return await self.store.read(things.counters)
+
+    async def audited(self) -> list[AuditRow]:
+        """The audit log, with what is still buffered."""
+        await self.world.journal.flush()
+        return await self.store.read(ledgers.audited)
+
+    async def claimed(self) -> list[ClaimRow]:
+        return await self.store.read(ledgers.claimed)
+
+    async def called(self, who: Credentials, *replicas: Replica) -> int:
+        """Calls charged: the stored total without what a process has leased and not used."""
+        total = (await self.store.read(ledgers.used)).get(who.organisation, 0)
+        period = period_of(self.clock.now())
+        blocks = [self.world.blocks, *(replica.blocks for replica in replicas)]
+        return total - sum(each.unspent(who.organisation, period) for each in blocks)
+
+    async def leave(self, who: Credentials, calls: int, tier: Tier) -> None:
+        """Let the organisation have so many calls left today."""
+        limit = self.world.pipeline.limits.tiers[tier].calls_per_day
+        period = period_of(self.clock.now()).name
+        await self.store.write(ledgers.set_used, organisation=who.organisation, period=period, used=limit - calls)
+
+    async def replica(self) -> Replica:
+        """Another process over the same database."""
+        of = self.world.pipeline
+        blocks = QuotaBlocks(self.store, of.limits.quota_block)
+        name = self.world.ids.new("rpl_")
+        journal = StoreJournal(self.store, keyring=of.deps.keyring, blocks=blocks, clock=self.clock, replica=name)
+        await self.store.write(renew, replica=name, now=self.clock.now())
+        pipeline = Pipeline(
+            deps=of.deps,
+            clock=self.clock,
+            ids=of.ids,
+            directory=of.directory,
+            journal=journal,
+            quota=blocks,
+            sessions=of.sessions,
+            secrets=of.secrets,
+            limits=of.limits,
+            site=of.site,
+        )
+        return Replica(pipeline, journal, blocks)
+
+    async def at_once(self, count: int, operation: AnyOperation, who: Credentials, /, **asked: object) -> list[Said]:
+        """The same call so many times in parallel."""
+        answers: list[Said] = []
+
+        async def one() -> None:
+            answers.append(await self.ask(operation, who, **asked))  # pyright: ignore[reportArgumentType]  # tests name the keywords of ask
+
+        async with anyio.create_task_group() as group:
+            for _ in range(count):
+                group.start_soon(one)
+        return answers
+
+    def _report(self, call: Call, error: BaseException) -> None:
+        self.world.faults.append((call.request_id, call.operation.id, error))
+
+
+def said(reply: Reply) -> Said:
+    return Said(reply.status, reply.body, reply.headers)
+
+
+def statuses(answers: list[Said]) -> dict[int, int]:
+    """How often each status was answered."""
+    found: dict[int, int] = {}
+    for each in answers:
+        found[each.status] = found.get(each.status, 0) + 1
+    return found
+
+
+def sha256(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+@asynccontextmanager
+async def open_bench(
+    folder: Path, url: str | None = None, *, limits: Limits = CALM, secrets: SharedSecrets = SECRETS
+) -> AsyncGenerator[Bench]:
+    """A bench over the migrated database at `url`, or over a new SQLite file."""
+    things.GATES.clear()
+    async with open_world(folder, CATALOGUE, url=url, limits=limits, secrets=secrets, sessions=StubProvider()) as world:
+        yield Bench(world)

@@ -1,0 +1,103 @@
+"""What the ledgers hold, read behind the service's back."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.connection import Connection
+from storage.schema import AuditTable, ClaimTable, ConfirmTokenTable, QuotaTable
+from storage.statement import Command, Query, table
+
+AUDIT, CLAIM, TOKEN, QUOTA = table(AuditTable), table(ClaimTable), table(ConfirmTokenTable), table(QuotaTable)
+
+
+class AuditRow(NamedTuple):
+    """A row of the audit log."""
+
+    at: float
+    organisation: str
+    surface: str
+    operation: str
+    principal: str
+    key_id: str
+    outcome: str
+    status: int
+    milliseconds: float
+    request_id: str
+
+
+class ClaimRow(NamedTuple):
+    """A claimed key."""
+
+    key: str
+    state: str
+    owner: str
+    status: int | None
+    expires_at: int | None
+
+
+class UsedRow(NamedTuple):
+    """Calls charged or leased."""
+
+    organisation: str
+    used: int
+
+
+class TokenRow(NamedTuple):
+    """A pending confirmation."""
+
+    operation: str
+    expires_at: float
+
+
+class SealedRow(NamedTuple):
+    """A stored answer as it lies in the database."""
+
+    body: str
+
+
+AUDITED = Query(AuditRow, sa.select(*(AUDIT.c[name] for name in AuditRow._fields)).order_by(AUDIT.c.id))
+CLAIMED = Query(ClaimRow, sa.select(*(CLAIM.c[name] for name in ClaimRow._fields)).order_by(CLAIM.c.key))
+USED = Query(UsedRow, sa.select(QUOTA.c.organisation, QUOTA.c.used))
+PENDING = Query(TokenRow, sa.select(TOKEN.c.operation, TOKEN.c.expires_at))
+SEALED = Query(SealedRow, sa.select(CLAIM.c.body).where(CLAIM.c.body.is_not(None)))
+SET_USED = Command(
+    lambda dialect: (
+        dialect.insert(QUOTA)
+        .values(organisation=sa.bindparam("organisation"), period=sa.bindparam("period"), used=sa.bindparam("used"))
+        .on_conflict_do_update(index_elements=["organisation", "period"], set_={"used": sa.bindparam("used")})
+    )
+)
+
+
+def audited(connection: Connection) -> list[AuditRow]:
+    """The audit log, oldest first."""
+    return connection.all(AUDITED)
+
+
+def claimed(connection: Connection) -> list[ClaimRow]:
+    """Every claimed key."""
+    return connection.all(CLAIMED)
+
+
+def used(connection: Connection) -> dict[str, int]:
+    """Calls charged or leased by organisation, over all periods."""
+    total: dict[str, int] = {}
+    for row in connection.all(USED):
+        total[row.organisation] = total.get(row.organisation, 0) + row.used
+    return total
+
+
+def pending(connection: Connection) -> list[TokenRow]:
+    """Confirmations that wait."""
+    return connection.all(PENDING)
+
+
+def set_used(connection: Connection, *, organisation: str, period: str, used: int) -> None:
+    """Pretend that so many calls were made in a period."""
+    connection.run(SET_USED, organisation=organisation, period=period, used=used)
+
+
+def sealed(connection: Connection) -> list[SealedRow]:
+    """Every stored answer."""
+    return connection.all(SEALED)
