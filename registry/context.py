@@ -70,7 +70,7 @@ class Context(Generic[D]):
         assert not args, "writes take keyword arguments only"
         entry = self._begin_settle()
         self.reply = Stored(self.status, self._encode(answer))
-        await self._journal.settle(entry, self.reply if entry.idempotency_key else None, write, kwargs)
+        await self._journal.settle(entry, self.reply, write, kwargs)
         return answer
 
     async def settle_result(self, write: Callable[Concatenate[Any, W], R], /, *args: W.args, **kwargs: W.kwargs) -> R:

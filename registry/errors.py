@@ -239,7 +239,12 @@ class QuotaExceeded(Refusal):
     ) -> None:
         super().__init__(message, code=code)
         self.limit, self.used, self.reset_at, self.upgrade_url = limit, used, reset_at, upgrade_url
-        self.headers["Retry-After"] = str(max(1, retry_after))
+        seconds = max(1, retry_after)
+        self.headers["Retry-After"] = str(seconds)
+        # A burst's window follows from its rate, which is no part of the answer: only the daily policy names one.
+        name, window = ("tier", ";w=86400") if self.error_code == "quota_exceeded" else ("burst", "")
+        self.headers["RateLimit-Policy"] = f'"{name}";q={limit}{window}'
+        self.headers["RateLimit"] = f'"{name}";r=0;t={seconds}'
 
     def fields(self) -> Mapping[str, object]:
         return {"limit": self.limit, "used": self.used, "reset_at": self.reset_at, "upgrade_url": self.upgrade_url}
@@ -247,6 +252,9 @@ class QuotaExceeded(Refusal):
 
 class Internal(Refusal):
     """A fault of ours; the request id is all the caller gets."""
+
+    def __init__(self, message: str = "Internal error; quote the request id when you report it") -> None:
+        super().__init__(message)
 
 
 class NotSupported(Refusal):

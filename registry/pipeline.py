@@ -21,7 +21,7 @@ from registry.call import Call, Reply
 from registry.caller import Caller
 from registry.clock import Clock
 from registry.context import Context
-from registry.errors import ConfirmTokenRequired, OcsError, Refusal
+from registry.errors import ConfirmTokenRequired, Internal, OcsError, Refusal
 from registry.ids import Ids
 from registry.limits import Limits
 from registry.model import Document, Input
@@ -156,19 +156,24 @@ class Pipeline(Generic[D]):
         await journal.open(entry)
         call.usage = entry.usage
         try:
-            result = await call.operation.handler(context, params, *granted)
+            result = await self._asked(context, entry, params, granted)
             stored = Stored(call.operation.status, encode(result))
             await journal.close(entry, stored, outcome="ok", unknown=False, writes=context.closing)
             call.recorded = True
             return self._reply(context, stored, result)
+        finally:
+            if not call.recorded and not context.released:  # a fault of ours, or an answer that could not be kept: the outcome is not known
+                fault = encode(Internal().body(entry.request_id))
+                await journal.close(entry, Stored(500, fault), outcome="internal", unknown=True, writes=[])
+                call.recorded = True
+
+    async def _asked(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Any:
+        """The handler's answer; a refusal of its own is kept or frees the key, before it goes on."""
+        try:
+            return await context.call.operation.handler(context, params, *granted)
         except Refusal as refusal:
             await self._close_refused(context, entry, refusal)
             raise
-        finally:
-            if not call.recorded and not context.released:  # a fault of ours: what happened upstream is not known
-                fault = {"error": "Internal error", "code": "internal", "request_id": entry.request_id}
-                await journal.close(entry, Stored(500, encode(fault)), outcome="internal", unknown=True, writes=[])
-                call.recorded = True
 
     async def _close_refused(self, context: Context[D], entry: Entry, refusal: Refusal) -> None:
         """An error that followed execution is the key's answer; one before it frees the key and costs nothing."""

@@ -132,7 +132,7 @@ class Journal(Protocol):
         """Keep a confirm token's digest."""
         ...
 
-    async def settle(self, entry: Entry, stored: Stored | None, write: Write[T] | None, arguments: Arguments) -> T | None:
+    async def settle(self, entry: Entry, stored: Stored, write: Write[T] | None, arguments: Arguments) -> T | None:
         """Open, the write and close in ONE commit. Raises Replayed when another call won the key."""
         ...
 

@@ -12,7 +12,11 @@ Json = dict[str, Any]
 NESTED = ("items", "additionalProperties", "not", "contains", "propertyNames")
 LISTED = ("anyOf", "allOf", "oneOf", "prefixItems")
 NAMED = ("properties", "patternProperties")
-KEY: Json = {"type": "string", "description": "Same key, one effect: 1-255 visible ASCII characters, e.g. a UUID."}
+# Choice: lengths are left out of tool schemas, and so are patterns that only forbid control characters: a model cannot count characters,
+# descriptions name the ranges that matter, and the pipeline checks them all. OpenAPI shows everything.
+LENGTHS = ("minLength", "maxLength")
+FORBIDDING = "\\x00"
+KEY: Json = {"type": "string", "description": "Same key, one effect: e.g. a UUID."}
 TOKEN: Json = {"type": "string", "description": "From the first answer, after the user has agreed."}
 
 
@@ -27,7 +31,7 @@ def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | N
     """What a tool call takes: the input model, and as extra arguments what HTTP sends as headers."""
     model: type[BaseModel] = operation.params
     raw = model.model_json_schema(by_alias=True, mode="validation")
-    compact = Compact(raw.pop("$defs", {}), optional_nulls=False)
+    compact = Compact(raw.pop("$defs", {}), spoken=True)
     schema = compact.of(raw)
     schema.pop("description", None)  # the tool has its own
     properties: Json = schema.setdefault("properties", {})
@@ -49,7 +53,7 @@ def output_schema(result: Any) -> Answer:
     """What a call answers. Peers up to 2025-11-25 take only objects at the root, so anything else is wrapped."""
     raw = TypeAdapter[Any](result).json_schema(by_alias=True, mode="serialization")
     definitions: Json = raw.pop("$defs", {})
-    compact = Compact(definitions, optional_nulls=True)
+    compact = Compact(definitions, spoken=False)
     schema = compact.of(raw)
     if schema.get("type") == "object":
         wrap = None
@@ -64,9 +68,9 @@ def output_schema(result: Any) -> Answer:
 class Compact:
     """Rewrites one schema: references are put in place, except where a definition holds itself."""
 
-    def __init__(self, definitions: Mapping[str, Json], *, optional_nulls: bool) -> None:
+    def __init__(self, definitions: Mapping[str, Json], *, spoken: bool) -> None:
         self._definitions = definitions
-        self._optional_nulls = optional_nulls
+        self._spoken = spoken
         self._open: list[str] = []
         self._recursive: set[str] = set()
 
@@ -76,7 +80,7 @@ class Compact:
         if reference is not None:
             return self._resolved(reference.rpartition("/")[2], schema)
         short = {key: self._value(key, value) for key, value in schema.items() if key not in ("title", "discriminator")}
-        return short if self._optional_nulls else without_null(short)
+        return without_null(without_lengths(short)) if self._spoken else short
 
     def kept(self) -> Json:
         """The definitions that could not be put in place."""
@@ -104,6 +108,15 @@ class Compact:
             return self.of(self._definitions[name])
         finally:
             self._open.pop()
+
+
+def without_lengths(schema: Json) -> Json:
+    """What is left to say of a string or of an object with free names."""
+    kept = {key: value for key, value in schema.items() if key not in LENGTHS and not (key == "pattern" and FORBIDDING in value)}
+    patterns: Json = kept.get("patternProperties", {})
+    if len(patterns) == 1 and FORBIDDING in next(iter(patterns)):
+        kept["additionalProperties"] = next(iter(kept.pop("patternProperties").values()))
+    return kept
 
 
 def without_null(schema: Json) -> Json:

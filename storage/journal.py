@@ -211,14 +211,13 @@ class StoreJournal:
             expires_at=expires_at,
         )
 
-    async def settle(self, entry: Entry, stored: Stored | None, write: Write[T] | None, arguments: Arguments) -> T | None:
+    async def settle(self, entry: Entry, stored: Stored, write: Write[T] | None, arguments: Arguments) -> T | None:
         """Open, the write and close in one commit."""
-        answer = self._seal(entry, stored) if stored else None
-        status = stored.status if stored else 200
+        answer = self._seal(entry, stored) if entry.idempotency_key else None
         return await self._opened(
             entry,
             lambda opening: self._store.write(
-                settle, entry=entry, opening=opening, answer=answer, status=status, write=write, arguments=arguments
+                settle, entry=entry, opening=opening, answer=answer, status=stored.status, write=write, arguments=arguments
             ),
         )
 

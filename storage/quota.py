@@ -76,12 +76,12 @@ def read_used(connection: Connection, *, organisation: str, period: str) -> int:
 
 @dataclass(slots=True)
 class Block:
-    """Calls leased and not yet used; `used` is the organisation's total as last seen."""
+    """Calls leased and not yet used; `used` is the organisation's total as last seen, `exhausted` the highest limit found reached."""
 
     period: str
     left: int = 0
     used: int = 0
-    exhausted: bool = False
+    exhausted: int = 0
 
 
 class QuotaBlocks:
@@ -96,10 +96,10 @@ class QuotaBlocks:
     async def take(self, organisation: str, limit: int, period: Period, now: float) -> Usage | None:
         """One call's worth."""
         block = self._block(organisation, period)
-        if block.left == 0 and not block.exhausted:
+        if block.left == 0 and block.exhausted < limit:
             async with self._leasing.setdefault(organisation, asyncio.Lock()):
                 block = self._block(organisation, period)
-                if block.left == 0 and not block.exhausted:
+                if block.left == 0 and block.exhausted < limit:
                     await self._lease(block, organisation, limit, period)
         if block.left == 0:
             return None
@@ -137,7 +137,7 @@ class QuotaBlocks:
             charge_most, organisation=organisation, period=period.name, block=1 if near else self._size, limit=limit
         )
         if granted is None:
-            block.exhausted, block.used = True, limit
+            block.exhausted = block.used = limit
         else:
             size, block.used = granted
             block.left += size

@@ -4,8 +4,17 @@ import os
 from pathlib import Path
 
 from registry.ids import Ids
-from storage.sealing import new_key_setting
+from storage.sealing import Keyring, new_key_setting
 from transports.settings import BadSettings, Settings
+
+
+def open_keyring(text: str, settings: Settings, ids: Ids) -> Keyring:
+    """The keyring; a text that is none is a setting to mend."""
+    given = settings.secret_keys.get_secret_value()
+    try:
+        return Keyring(text, ids.bytes)
+    except ValueError as error:  # names positions and key ids, never key material
+        raise BadSettings(f"{'SERVICE_SECRET_KEYS' if given else settings.data / 'keyring'}: {error}") from None
 
 
 def keyring_setting(settings: Settings, ids: Ids) -> str:

@@ -21,9 +21,9 @@ from storage.journal import StoreJournal
 from storage.migrate import ensure_current
 from storage.quota import QuotaBlocks
 from storage.replicas import LEASE_SECONDS, leave, renew
-from storage.sealing import Keyring
 from storage.store import Store, open_store
-from transports.keyring_file import keyring_setting
+from transports.data_directory import make_data_directory
+from transports.keyring_file import keyring_setting, open_keyring
 from transports.mcp.settings import McpSettings
 from transports.sessions import provider_sessions
 from transports.settings import Settings
@@ -137,10 +137,9 @@ def build_service(
     """Open the store (migrating an embedded one) and wire everything to it."""
     clock = clock or SystemClock()
     ids = ids or SystemIds(clock)
-    if settings.embedded:
-        settings.data.mkdir(parents=True, exist_ok=True)
+    make_data_directory(settings)
     keyring_text = keyring_setting(settings, ids)
-    keyring = Keyring(keyring_text, ids.bytes)
+    keyring = open_keyring(keyring_text, settings, ids)
     ensure_current(settings.store_url)
     store = open_store(settings.store_url, pool=settings.database_pool)
     limits = replace(Limits(), burst_enabled=settings.burst_limit)

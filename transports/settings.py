@@ -85,6 +85,8 @@ class Settings(BaseModel):
                 raise ValueError("SERVICE_WEBHOOK_ALLOW_NETS is for tests; production does not start with it")
             if self.demo:
                 raise ValueError("SERVICE_DEMO is for trying things out; production does not start with it")
+        if not self.embedded and not self.store_url.startswith(("postgresql://", "postgres://")):
+            raise ValueError("SERVICE_DATABASE_URL must start with postgresql://; leave it out for SQLite in SERVICE_DATA")
         if bool(self.auth_issuer) != bool(self.auth_jwks_url):
             raise ValueError("SERVICE_AUTH_ISSUER and SERVICE_AUTH_JWKS_URL go together; set both or neither")
         return self

@@ -1,5 +1,6 @@
 """Which operation a path means."""
 
+import gc
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
@@ -126,20 +127,22 @@ def many(count: int) -> Catalogue:
     return Catalogue([Toolset("many", "Many.", (module,))])
 
 
-def steps(work: Callable[[], object]) -> int:
+def steps(work: Callable[[], object]) -> list[str]:
     """Calls of functions, Python's own included: every look-up in a dictionary is one."""
-    count = 0
+    names: list[str] = []
 
     def note(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
+        if event in ("call", "c_call"):
+            names.append(frame.f_code.co_name if event == "call" else repr(getattr(argument, "__name__", "")))
 
+    gc.disable()  # a collection in the middle would count the callbacks that test tools hang on it
     sys.setprofile(note)
     try:
         work()
     finally:
         sys.setprofile(None)
-    return count
+        gc.enable()
+    return names
 
 
 def test_the_last_of_many_operations_takes_as_many_steps_as_the_first_of_few() -> None:

@@ -53,15 +53,14 @@ class Running:
 @asynccontextmanager
 async def serving(app: App, world: World, deadlines: Deadlines = SHORT) -> AsyncGenerator[Running]:
     """The server on a free port of loopback, in this loop."""
-    bound, listening, logged = bind("127.0.0.1", 0), asyncio.get_running_loop().create_future(), list[bytes]()
+    bound, listening, logged = bind("127.0.0.1", 0), asyncio.Event(), list[bytes]()
     logs = Logs(logged.append, world.clock)
-    server = make_server(app, deadlines=deadlines, ids=world.ids, logs=logs, ready=listening.set_result)
+    server = make_server(app, deadlines=deadlines, ids=world.ids, logs=logs, ready=listening.set)
     threshold = gc.get_threshold()
     task = asyncio.ensure_future(server.serve(sockets=[bound]))
     try:
-        port = await asyncio.wait_for(listening, 10)
-        assert port == port_of(bound)
-        yield Running(port, server, logged)
+        await asyncio.wait_for(listening.wait(), 10)
+        yield Running(port_of(bound), server, logged)
     finally:
         server.should_exit = True
         await task
@@ -293,7 +292,17 @@ async def test_the_slow_start_of_a_next_request_does_not_cut_an_answer_under_way
     folder: Path = tmp_path_factory.mktemp("slow")
     async with open_world(folder, CATALOGUE, inner=Inner(slow_page, prefixes=("/slow",))) as housed, serving(housed.door, housed) as server:
         answer = await server.exchange(GET.replace(b"/health", b"/slow") + b"GET /hea")
-    assert b"firstafter" in answer
+        assert b"firstafter" in answer
+        broken = GET.replace(b"GET /health", b"POST /slow").replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n")
+        reader, writer = await server.connect()
+        writer.write(broken)
+        await asyncio.wait_for(reader.readuntil(b"first"), 10)
+        writer.write(b"no chunk\r\n")
+        assert b"HTTP/1.1" not in await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+        while housed.lines[-1].method != "POST":
+            assert status_of(await server.get()) == 200
+    assert housed.faults == []
 
 
 @pytest.mark.parametrize("wanted", [0, 3_000_000])
@@ -307,6 +316,33 @@ async def test_a_client_that_stops_reading_is_let_go(world: World, server: Runni
     while len(server.server.server_state.connections) > before and time.monotonic() - begun < 10:
         assert status_of(await server.get()) == 200
     assert time.monotonic() - begun < 10
+    writer.close()
+
+
+async def test_a_client_that_stops_reading_a_last_answer_is_let_go(world: World, server: Running) -> None:
+    caller = await world.caller()
+    before = len(server.server.server_state.connections)
+    reader, writer = await server.connect()
+    head = f"GET /v1/large HTTP/1.1\r\nHost: reseller.test\r\nConnection: close\r\nAuthorization: Bearer {caller.secret}\r\n\r\n"
+    writer.write(head.encode())
+    await asyncio.wait_for(reader.readexactly(1), 10)
+    begun = time.monotonic()
+    while len(server.server.server_state.connections) > before and time.monotonic() - begun < 10:
+        assert status_of(await server.get()) == 200
+    assert time.monotonic() - begun < 10
+    writer.close()
+
+
+async def test_a_head_that_begins_behind_a_large_body_is_not_too_large(world: World, server: Running) -> None:
+    caller = await world.caller()
+    body = b'{"name":"x"' + b" " * 60_000 + b"}"
+    first = BODY_START.partition(b"Content-Length")[0] + b"Content-Length: %d\r\n" % len(body)
+    first += f"Authorization: Bearer {caller.secret}\r\n\r\n".encode() + body
+    reader, writer = await server.connect()
+    writer.write(first + GET[:20])
+    assert b" 201 " in await asyncio.wait_for(reader.readline(), 10)
+    writer.write(GET[20:].replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    assert b"HTTP/1.1 200" in await asyncio.wait_for(reader.read(), 10)
     writer.close()
 
 
@@ -356,7 +392,7 @@ def test_a_signal_ends_the_server_and_not_the_process(tmp_path: Path) -> None:
     async def main() -> str:
         async with open_world(tmp_path, CATALOGUE) as world:
             logs = Logs(lambda piece: None, world.clock)
-            end: Callable[[int], None] = lambda port: signal.raise_signal(signal.SIGTERM)  # noqa: E731
+            end: Callable[[], None] = lambda: signal.raise_signal(signal.SIGTERM)  # noqa: E731
             await serve(world.door, bind("127.0.0.1", 0), deadlines=SHORT, ids=world.ids, logs=logs, ready=end)
         return "in order"
 

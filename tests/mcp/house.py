@@ -41,14 +41,20 @@ class House:
 
     @asynccontextmanager
     async def connect(
-        self, who: Credentials | str, mode: str = "auto", *, query: str = "", elicit: ElicitationFnT | None = None, **headers: str
+        self,
+        who: Credentials | str,
+        mode: str = "auto",
+        *,
+        query: str = "",
+        elicit: ElicitationFnT | None = None,
+        headers: dict[str, str] | None = None,
     ) -> AsyncGenerator[Client]:
         """A client of the SDK, over HTTP through the whole application."""
         secret = who if isinstance(who, str) else who.secret
         transport = httpx2.ASGITransport(app=self.app)
         authorization = {"Authorization": f"Bearer {secret}"}
         async with (
-            httpx2.AsyncClient(transport=transport, headers={**authorization, **headers}) as http,
+            httpx2.AsyncClient(transport=transport, headers={**authorization, **(headers or {})}) as http,
             Client(streamable_http_client(URL + query, http_client=http), mode=mode, elicitation_callback=elicit) as client,
         ):
             yield client

@@ -1,4 +1,4 @@
-"""The service on standard input and output, as a child of a test: `python -m tests.mcp.stdio_child FOLDER [toolsets] [read-only]`."""
+"""The service on standard input and output, as a child of a test: `python -m tests.mcp.stdio_child FOLDER TOOLSETS read-only|all`."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.world import open_world
 from transports.mcp.stdio import choose, run_stdio
 
 
-async def main(folder: str, toolsets: str = "", read_only: str = "") -> None:
+async def main(folder: str, toolsets: str, read_only: str) -> None:
     async with open_world(Path(folder), CATALOGUE) as world:
         organisation = await world.organisation(Tier.ENTERPRISE)
         local = Caller(
@@ -28,4 +28,4 @@ async def main(folder: str, toolsets: str = "", read_only: str = "") -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:])
+    anyio.run(main, sys.argv[1], sys.argv[2], sys.argv[3])

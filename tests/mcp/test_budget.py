@@ -2,7 +2,7 @@
 
 from operations.catalogue import CATALOGUE
 from tests.mcp import house
-from transports.mcp.tools import measure
+from transports.mcp.tools import Tools, is_tool, measure
 
 CONNECTIVITY = 10_000
 
@@ -21,8 +21,6 @@ def test_a_measure_counts_tools_and_tells_what_the_model_is_shown_from_what_it_i
 
 
 def test_every_tool_of_the_service_has_an_object_at_both_roots() -> None:
-    from transports.mcp.tools import Tools, is_tool
-
     tools = Tools(CATALOGUE)
     for operation in CATALOGUE.operations.values():
         if is_tool(operation):

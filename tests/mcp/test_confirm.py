@@ -40,7 +40,7 @@ async def deletions(house: House) -> int:
 
 
 async def post(house: House, who: Credentials, **params: Any) -> httpx.Response:
-    given = {"name": "delete_note", "arguments": ARGUMENTS, **params}
+    given: dict[str, Any] = {"name": "delete_note", "arguments": ARGUMENTS, **params}
     return await house.post(request("tools/call", capabilities=ASKING, **given), secret=who.secret)
 
 

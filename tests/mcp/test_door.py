@@ -10,6 +10,7 @@ import pytest
 from tests.mcp.house import CATALOGUE, SETTINGS, House, open_house, request
 from tests.world import Credentials, open_world
 from transports.mcp.app import McpDoor
+from transports.mcp.settings import McpSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +18,7 @@ LIST = request("tools/list")
 
 
 async def test_importing_and_opening_the_door_does_not_import_the_sdk() -> None:
-    code = "import transports.mcp.app, transports.mcp.stdio, sys; sys.exit(any(name.split('.')[0] in ('mcp', 'mcp_types') for name in sys.modules))"
+    code = "import transports.mcp.app, transports.mcp.stdio, sys; sys.exit('mcp' in sys.modules or 'mcp_types' in sys.modules)"
     done = await anyio.to_thread.run_sync(lambda: subprocess.run([sys.executable, "-c", code], check=False))
     assert done.returncode == 0
 
@@ -72,3 +73,9 @@ async def test_a_door_that_is_not_running_says_so_instead_of_waiting(tmp_path: P
         world.door = door  # pyright: ignore[reportAttributeAccessIssue]  # the MCP door alone
         with pytest.raises(RuntimeError, match="running"):
             await house.post(LIST, secret=pro.secret)
+
+
+@pytest.mark.parametrize("keys", [(), (b"short",), (bytes(32), bytes(32))])
+def test_keys_that_cannot_seal_are_refused_before_anything_is_served(keys: tuple[bytes, ...]) -> None:
+    with pytest.raises(ValueError, match="MCP state keys"):
+        McpSettings(version="1", state_keys=keys, allowed_hosts=("x",))

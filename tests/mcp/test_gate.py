@@ -153,6 +153,14 @@ async def test_headers_that_disagree_with_the_body_are_refused(house: House, pro
     assert answer.json()["error"]["code"] == -32020
 
 
+async def test_every_pair_of_different_methods_is_a_mismatch(house: House, pro: Credentials) -> None:
+    methods = ("tools/list", "tools/call", "prompts/list", "resources/list", "server/discover", "ping")
+    for said in methods:
+        for meant in methods:
+            answer = await house.post(request(meant, name="get_note", arguments={}), secret=pro.secret, **{"mcp-method": said})
+            assert (answer.status_code == 400 and answer.json()["error"]["code"] == -32020) == (said != meant), (said, meant)
+
+
 async def test_the_name_in_the_header_must_be_that_of_the_body(house: House, pro: Credentials) -> None:
     answer = await house.post(CALL, secret=pro.secret, **{"mcp-name": "list_notes"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)

@@ -19,7 +19,7 @@ class Window(Input):
     """From when to when."""
 
     start: str = Field(description="First day.")
-    title: str | None = Field(None, description="Shown above.", max_length=9)
+    title: str | None = Field(None, description="Shown above.", max_length=9, pattern=r"^[^\x00-\x1f]+$")
 
 
 class Order(Input):
@@ -29,6 +29,8 @@ class Order(Input):
     window: Annotated[Window, Field(description="The time of the order.")]
     spare: Window | None = None
     gone: str | None = Field(description="Null clears it; absent is an error.")
+    free: dict[Annotated[str, Field(pattern=r"^[^\x00]{1,9}$")], str] = Field({}, description="Notes.")
+    iccid: str = Field(pattern="^89[0-9]+$", description="Serial number.")
     tags: dict[str, int | str] = Field({}, description="Labels.")
 
 
@@ -62,7 +64,7 @@ def test_an_input_has_no_titles_no_references_and_no_second_way_to_say_nothing()
                     "description": "The time of the order.",
                     "properties": {
                         "start": {"description": "First day.", "type": "string"},
-                        "title": {"maxLength": 9, "type": "string", "description": "Shown above."},
+                        "title": {"type": "string", "description": "Shown above."},
                     },
                     "required": ["start"],
                     "type": "object",
@@ -72,22 +74,24 @@ def test_an_input_has_no_titles_no_references_and_no_second_way_to_say_nothing()
                     "description": "From when to when.",
                     "properties": {
                         "start": {"description": "First day.", "type": "string"},
-                        "title": {"maxLength": 9, "type": "string", "description": "Shown above."},
+                        "title": {"type": "string", "description": "Shown above."},
                     },
                     "required": ["start"],
                     "type": "object",
                 },
                 "gone": {"anyOf": [{"type": "string"}, {"type": "null"}], "description": "Null clears it; absent is an error."},
+                "free": {"default": {}, "description": "Notes.", "type": "object", "additionalProperties": {"type": "string"}},
+                "iccid": {"description": "Serial number.", "pattern": "^89[0-9]+$", "type": "string"},
                 "tags": {
                     "additionalProperties": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
                     "default": {},
                     "description": "Labels.",
                     "type": "object",
                 },
-                "idempotency_key": {"type": "string", "description": "Same key, one effect: 1-255 visible ASCII characters, e.g. a UUID."},
+                "idempotency_key": {"type": "string", "description": "Same key, one effect: e.g. a UUID."},
                 "confirm_token": {"type": "string", "description": "From the first answer, after the user has agreed."},
             },
-            "required": ["window", "gone", "idempotency_key"],
+            "required": ["window", "gone", "iccid", "idempotency_key"],
             "additionalProperties": False,
         }
     )

@@ -1,5 +1,7 @@
 """Choosing toolsets by query and header, and that the choice holds for calls too."""
 
+from typing import Any
+
 import pytest
 
 from registry.limits import Tier
@@ -11,28 +13,28 @@ pytestmark = pytest.mark.anyio
 LEDGERS = {"read_ledger", "write_ledger"}
 
 
-async def shown(house: House, who: Credentials, era: str = "auto", *, query: str = "", **headers: str) -> set[str]:
-    async with house.connect(who, era, query=query, **headers) as client:
+async def shown(house: House, who: Credentials, era: str = "auto", *, query: str = "", headers: dict[str, str] | None = None) -> set[str]:
+    async with house.connect(who, era, query=query, headers=headers) as client:
         return {tool.name for tool in (await client.list_tools()).tools}
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_selection_replaces_the_default(house: House, pro: Credentials, era: str) -> None:
     assert await shown(house, pro, era, query="?toolsets=ledgers") == LEDGERS
-    assert await shown(house, pro, era, **{"X-MCP-Toolsets": "ledgers"}) == LEDGERS
+    assert await shown(house, pro, era, headers={"X-MCP-Toolsets": "ledgers"}) == LEDGERS
     assert await shown(house, pro, era, query="?toolsets=core") == {"get_note", "read_ledger"}
     assert await shown(house, pro, era, query="?toolsets=all") > LEDGERS
 
 
 async def test_query_and_header_together_show_what_stands_in_both(house: House, pro: Credentials) -> None:
-    assert await shown(house, pro, query="?toolsets=core", **{"X-MCP-Toolsets": "ledgers"}) == {"read_ledger"}
-    assert await shown(house, pro, query="?toolsets=ledgers,core", **{"X-MCP-Toolsets": "all"}) == LEDGERS | {"get_note"}
+    assert await shown(house, pro, query="?toolsets=core", headers={"X-MCP-Toolsets": "ledgers"}) == {"read_ledger"}
+    assert await shown(house, pro, query="?toolsets=ledgers,core", headers={"X-MCP-Toolsets": "all"}) == LEDGERS | {"get_note"}
 
 
 async def test_read_only_beats_every_choice_wherever_it_is_said(house: House, pro: Credentials) -> None:
     assert await shown(house, pro, query="?toolsets=ledgers&read_only=true") == {"read_ledger"}
-    assert await shown(house, pro, query="?toolsets=ledgers", **{"X-MCP-Readonly": "true"}) == {"read_ledger"}
-    assert await shown(house, pro, query="?toolsets=ledgers&read_only=false", **{"X-MCP-Readonly": "1"}) == {"read_ledger"}
+    assert await shown(house, pro, query="?toolsets=ledgers", headers={"X-MCP-Readonly": "true"}) == {"read_ledger"}
+    assert await shown(house, pro, query="?toolsets=ledgers&read_only=false", headers={"X-MCP-Readonly": "1"}) == {"read_ledger"}
     assert await shown(house, pro, query="?toolsets=ledgers&read_only=false") == LEDGERS
 
 
@@ -44,7 +46,7 @@ async def test_a_preset_is_still_filtered_by_scope(house: House, pro: Credential
 
 @pytest.mark.parametrize("method", ["tools/list", "tools/call"])
 async def test_an_unknown_toolset_is_refused_with_those_that_are_known(house: House, pro: Credentials, method: str) -> None:
-    params = {"name": "get_note", "arguments": {}} if method == "tools/call" else {}
+    params: dict[str, Any] = {"name": "get_note", "arguments": {}} if method == "tools/call" else {}
     answer = await house.post(request(method, **params), secret=pro.secret, path="/mcp?toolsets=ledger")
     assert answer.status_code == 400
     assert answer.json()["error"] == {

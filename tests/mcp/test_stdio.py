@@ -18,11 +18,13 @@ from transports.mcp.server import make_server
 from transports.mcp.stdio import choose
 from transports.mcp.visitor import Visitor
 
+ROOT = Path(__file__).resolve().parent.parent.parent
+
 pytestmark = pytest.mark.anyio
 
 
-def child(folder: Path, *arguments: str) -> StdioServerParameters:
-    return StdioServerParameters(command=sys.executable, args=["-m", "tests.mcp.stdio_child", str(folder), *arguments], cwd=Path.cwd())
+def child(folder: Path, toolsets: str = "", access: str = "all") -> StdioServerParameters:
+    return StdioServerParameters(command=sys.executable, args=["-m", "tests.mcp.stdio_child", str(folder), toolsets, access], cwd=ROOT)
 
 
 async def local(house: House, chosen: Chosen) -> Server[Any]:

@@ -26,8 +26,8 @@ def gate() -> Generator[Gate]:
 async def test_progress_reaches_the_client_that_asked_for_it(house: House, pro: Credentials, era: str) -> None:
     seen: list[tuple[float, float | None, str | None]] = []
 
-    async def on_progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append((done, total, message))
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, total, message))
 
     async with house.connect(pro, era) as client:
         answer = await client.call_tool("count_slowly", {"steps": 3}, progress_callback=on_progress)

@@ -85,9 +85,7 @@ Use list_notes to find its name.\
 """,
             "inputSchema": {
                 "type": "object",
-                "properties": {
-                    "name": {"description": "Name of the note, 1-100 characters.", "maxLength": 100, "minLength": 1, "type": "string"}
-                },
+                "properties": {"name": {"description": "Name of the note, 1-100 characters.", "type": "string"}},
                 "required": ["name"],
                 "additionalProperties": False,
             },
@@ -108,13 +106,10 @@ Use list_notes to find its name.\
             "inputSchema": {
                 "type": "object",
                 "properties": {
-                    "name": {"description": "Name of the note, 1-100 characters.", "maxLength": 100, "minLength": 1, "type": "string"},
+                    "name": {"description": "Name of the note, 1-100 characters.", "type": "string"},
                     "tags": {"default": [], "description": "Labels.", "items": {"type": "string"}, "type": "array"},
                     "megabytes": {"minimum": 1, "type": "integer", "description": "Megabytes, at least 1."},
-                    "idempotency_key": {
-                        "type": "string",
-                        "description": "Same key, one effect: 1-255 visible ASCII characters, e.g. a UUID.",
-                    },
+                    "idempotency_key": {"type": "string", "description": "Same key, one effect: e.g. a UUID."},
                 },
                 "required": ["name", "idempotency_key"],
                 "additionalProperties": False,
@@ -130,11 +125,8 @@ Use list_notes to find its name.\
             "inputSchema": {
                 "type": "object",
                 "properties": {
-                    "name": {"description": "Name of the note, 1-100 characters.", "maxLength": 100, "minLength": 1, "type": "string"},
-                    "idempotency_key": {
-                        "type": "string",
-                        "description": "Same key, one effect: 1-255 visible ASCII characters, e.g. a UUID.",
-                    },
+                    "name": {"description": "Name of the note, 1-100 characters.", "type": "string"},
+                    "idempotency_key": {"type": "string", "description": "Same key, one effect: e.g. a UUID."},
                     "confirm_token": {"type": "string", "description": "From the first answer, after the user has agreed."},
                 },
                 "required": ["name"],
@@ -152,7 +144,7 @@ async def test_hints_say_what_a_tool_may_do(house: House, pro: Credentials) -> N
     assert {name: hints[name] for name in ("list_notes", "create_note", "put_note", "delete_note", "order_upstream")} == snapshot(
         {
             "list_notes": {"readOnlyHint": True, "openWorldHint": False},
-            "create_note": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False},
+            "create_note": {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": False},
             "put_note": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
             "delete_note": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False},
             "order_upstream": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": True},

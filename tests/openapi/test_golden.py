@@ -18,7 +18,7 @@ GOLDEN = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
 
 
 def test_nothing_that_was_promised_is_gone() -> None:
-    """`reseller reference` writes the file anew; look at what it takes away before you commit it."""
+    """`reseller openapi > docs/openapi.json` writes the file anew; look at what that takes away before you commit it."""
     golden: Json = orjson.loads(GOLDEN.read_bytes())
     assert sorted(promises(golden) - promises(build_document(CATALOGUE, SITE))) == []
 

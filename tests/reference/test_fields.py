@@ -10,7 +10,7 @@ from transports.reference.fields import kind, rows
     ("schema", "words"),
     [
         ({"type": "integer", "minimum": 1, "maximum": 100}, "integer, 1-100"),
-        ({"type": "number", "exclusiveMinimum": 0, "maximum": 5}, "number, at most 5, more than 0"),
+        ({"type": "number", "exclusiveMinimum": 0, "maximum": 5}, "number, more than 0, at most 5"),
         ({"type": "string", "minLength": 3, "maxLength": 3}, "string, 3 characters"),
         ({"type": "string", "format": "date-time"}, "string, date-time"),
         ({"enum": ["a", "b"], "type": "string"}, "one of a, b"),

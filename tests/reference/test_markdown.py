@@ -67,8 +67,8 @@ It comes **unlit**. See <b>list_lamps</b>.
 
 | Field | In | Type | Meaning |
 |---|---|---|---|
-| `X-Idempotency-Key` (required) | header | string, 1-255 characters | (what a key is) `Idempotency-Key` is taken too, as another name of `X-Idempotency-Key`. |
-| `watts` (required) | body | number, at most 100, more than 0 | Power in watts, more than 0, at most 100. |
+| `X-Idempotency-Key` (required) | header | string, 1-255 characters | (what a key is) `Idempotency-Key` is taken too. |
+| `watts` (required) | body | number, more than 0, at most 100 | Power in watts, more than 0, at most 100. |
 | `note` | body | string, at most 40 characters or null | For you, at most 40 characters. |
 
 ### It's a lamp

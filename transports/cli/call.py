@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -114,7 +115,7 @@ def finish(operation: AnyOperation, arguments: dict[str, object], how: How) -> N
         reply = asyncio.run(ask(operation, arguments, how))
     if reply.status == 202 or reply.status >= 400:
         words = [word for word in sys.argv[1:] if word != "--json"]
-        raise Failure(explain(reply, " ".join(["reseller", *words])), exit_code=3 if reply.status >= 500 else 1)
+        raise Failure(explain(reply, shlex.join(["reseller", *words])), exit_code=3 if reply.status >= 500 else 1)
     show(reply, as_json=how.as_json)
 
 

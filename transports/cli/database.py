@@ -13,6 +13,7 @@ from storage.migrate import HEAD, SchemaMismatch
 from storage.migrate import upgrade as migrate
 from transports.cli.failure import Failure
 from transports.cli.render import print_line
+from transports.data_directory import make_data_directory
 from transports.settings import Settings, load_settings
 
 database_app = typer.Typer(no_args_is_help=True, help="Upgrade, back up and restore the database.")
@@ -22,8 +23,7 @@ Data = Annotated[Path | None, typer.Option("--data", help="Directory with the em
 def settings_of(data: Path | None) -> Settings:
     """The settings, with the directory made if it is missing."""
     settings = load_settings(os.environ, env_file=Path(".env"), data=data)
-    if settings.embedded:
-        settings.data.mkdir(parents=True, exist_ok=True)
+    make_data_directory(settings)
     return settings
 
 

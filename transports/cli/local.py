@@ -34,7 +34,9 @@ async def local_caller(service: Service, organisation: str | None) -> Caller:
     """The admin of the organisation named, or of the only one there is."""
     known = await service.store.read(list_organisations)
     if organisation is None and len(known) != 1:
-        names = ", ".join(f"{o.id} ({o.name})" for o in known) or "none yet; `reseller serve` makes a demo one"
+        if not known:
+            raise Failure("the database has no organisation yet; `reseller serve` on an empty one makes a demo organisation")
+        names = ", ".join(f"{o.id} ({o.name})" for o in known)
         raise Failure(f"--org: name the organisation to act for; there are: {names}")
     chosen = organisation or known[0].id
     members = await service.store.read(list_members, organisation=chosen)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from registry.errors import Refusal
+from storage.migrate import SchemaMismatch
 from transports.cli.failure import Failure
 from transports.settings import BadSettings
 
@@ -52,6 +53,8 @@ def main() -> None:
         fail(failure.message, failure.exit_code)
     except BadSettings as wrong:
         fail(str(wrong), 2)
+    except SchemaMismatch as wrong:
+        fail(str(wrong), 3)
     except Refusal as refusal:
         fail(refusal.message, 3)
     except BrokenPipeError:  # the reader of a pipe has seen enough

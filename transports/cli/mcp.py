@@ -33,6 +33,7 @@ def config(
     client: Annotated[Client, typer.Argument(help="The client to configure.")],
     url: Annotated[str, typer.Option("--url", help="The server's MCP address.")] = "http://127.0.0.1:8000/mcp",
     key: Annotated[str, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key to put into the block.")] = "<API_KEY>",
+    data: Annotated[Path | None, typer.Option("--data", help="claude-desktop: directory with the embedded database.")] = None,
 ) -> None:
     """Print what the client's configuration needs; nothing is written anywhere."""
     server: dict[str, object] = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {key}"}}
@@ -40,9 +41,10 @@ def config(
         header = shlex.quote(f"Authorization: Bearer {key}")
         print_line(f"claude mcp add --transport http connectivity {shlex.quote(url)} --header {header}")
         return
-    # Claude Desktop starts local servers only, so it gets the stdio command; it needs no key.
+    # Claude Desktop starts local servers only, and from a directory of its own, so it gets the stdio command with an absolute path.
+    here = str(load_settings(os.environ, env_file=Path(".env"), data=data).data.absolute())
     blocks: dict[Client, dict[str, object]] = {
-        Client.CLAUDE_DESKTOP: {"mcpServers": {"connectivity": {"command": reseller(), "args": ["mcp", "stdio"]}}},
+        Client.CLAUDE_DESKTOP: {"mcpServers": {"connectivity": {"command": reseller(), "args": ["mcp", "stdio", "--data", here]}}},
         Client.CURSOR: {"mcpServers": {"connectivity": {"url": url, "headers": server["headers"]}}},
         Client.VSCODE: {"servers": {"connectivity": server}},
     }

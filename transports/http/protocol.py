@@ -61,7 +61,8 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
-        self._moving()
+        if self._stall is not None:
+            self._stall.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -72,7 +73,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._ending or self.transport.is_closing():
             return
-        if self._in_head:
+        if self._in_head and not self._changed:  # the packet a head begins in may hold the end of another request
             self._head_bytes += len(data)
             if self._head_bytes > self._deadlines.head_bytes:
                 self._refuse(HeadersTooLarge("The request line and headers are too large", hint="Send fewer or shorter headers"))
@@ -117,14 +118,16 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._moving()
-
-    def timeout_keep_alive_handler(self) -> None:
-        super().timeout_keep_alive_handler()  # waits for what is unsent, however long the client takes
         self._watch_progress()
 
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch_progress()  # closing a connection waits for what is unsent, however long the client takes
+
     def _watch_progress(self) -> None:
-        self._moving()
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
         self._unsent = self.transport.get_write_buffer_size()
         if self._unsent:
             self._stall = self.loop.call_later(self._deadlines.stall, self._check_progress)
@@ -134,11 +137,6 @@ class DeadlineProtocol(HttpToolsProtocol):
             self.transport.abort()
         else:
             self._watch_progress()
-
-    def _moving(self) -> None:
-        if self._stall is not None:
-            self._stall.cancel()
-            self._stall = None
 
     def _arm(self) -> None:
         if self._part is not Part.NOTHING:
@@ -158,8 +156,8 @@ class DeadlineProtocol(HttpToolsProtocol):
     def _expired(self) -> None:
         """The deadline has passed; an answer under way is not cut because the next request starts slowly."""
         self._timer = None
-        if self._part is Part.HEAD and self._answering() is not None:
-            self._arm()
+        if self.flow.read_paused or (self._part is Part.HEAD and self._answering() is not None):
+            self._arm()  # it is we who do not read, or the answer comes first
         elif self._part is Part.HEAD and not self._in_head:
             self.transport.close()  # nothing of a request has come: there is nobody to tell
         else:
@@ -174,6 +172,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         if cycle is not None and self._part is Part.HEAD:
             cycle.keep_alive = False  # the next request is not one: the answers that are owed come first, then the end
             return
+        self._disarm()
         if self._part is Part.HEAD:
             request_id = self._ids.new("req_")
             self.transport.write(raw_answer(refusal, request_id))
@@ -184,6 +183,8 @@ class DeadlineProtocol(HttpToolsProtocol):
             self.transport.write(raw_answer(refusal, str(state.get(REQUEST) or self._ids.new("req_"))))
             cycle.disconnected = True  # the application reads the end of its client, and what it still sends goes nowhere
             cycle.message_event.set()
+        elif cycle is not None:
+            late = True  # in the middle of another answer: whoever writes it must not meet an end of file
         if late:
             self.transport.close()
         else:

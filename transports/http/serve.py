@@ -62,7 +62,7 @@ async def serve(
     deadlines: Deadlines,
     ids: Ids,
     logs: Logs,
-    ready: Callable[[int], None],
+    ready: Callable[[], None],
     trusted_proxies: tuple[str, ...] = (),
 ) -> None:
     """Serve on a bound socket until SIGINT or SIGTERM; returns after the last answer, so that the caller can put its house in order."""
@@ -86,12 +86,13 @@ def make_server(
     deadlines: Deadlines,
     ids: Ids,
     logs: Logs,
-    ready: Callable[[int], None],
+    ready: Callable[[], None],
     trusted_proxies: tuple[str, ...] = (),
 ) -> "uvicorn.Server":
     """A server that is not yet running: `await server.serve(sockets=[bind(...)])`; `server.should_exit = True` ends it.
 
-    `ready` is told the port when it listens. Addresses of clients are taken from X-Forwarded-For only behind a trusted proxy.
+    `ready` is called when it listens; `port_of` knows the port before.
+    Addresses of clients are taken from X-Forwarded-For only behind a trusted proxy.
     """
     require_packages()
     import uvicorn  # after the check, which names what is missing
@@ -120,16 +121,16 @@ def make_server(
     return server_type(ready)(config)
 
 
-def server_type(ready: Callable[[int], None]) -> type["uvicorn.Server"]:
-    """uvicorn's server, which tells its port and leaves the end of the process to us; made here, since uvicorn is imported late."""
+def server_type(ready: Callable[[], None]) -> type["uvicorn.Server"]:
+    """uvicorn's server, which tells when it listens and leaves the end of the process to us; made here, since uvicorn is imported late."""
     import uvicorn
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            if self.started and sockets:
+            if self.started:
                 settle_memory()
-                ready(port_of(sockets[0]))
+                ready()
 
         @contextmanager
         def capture_signals(self) -> Generator[None]:

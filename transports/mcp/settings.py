@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 NAME = "connectivity"
 BODY_BYTES = 1 << 20
+KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -24,3 +25,9 @@ class McpSettings:
     tracing: bool = False
     insist_on_elicitation: bool = False
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        """Refuse at start what the SDK would refuse at the first request."""
+        short = [key for key in self.state_keys if len(key) < KEY_BYTES]
+        if not self.state_keys or short or len(set(self.state_keys)) != len(self.state_keys):
+            raise ValueError(f"MCP state keys: at least one is needed, each of {KEY_BYTES} bytes or more and none twice")

@@ -137,7 +137,7 @@ def annotations(operation: AnyOperation) -> ToolAnnotations:
     return ToolAnnotations(
         read_only_hint=False,
         destructive_hint=operation.destructive,
-        idempotent_hint=repeatable,
+        idempotent_hint=repeatable or None,  # absent means false
         open_world_hint=operation.upstream,
     )
 

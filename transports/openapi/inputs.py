@@ -60,7 +60,7 @@ def header_parameters(operation: AnyOperation, components: Components) -> list[J
     once = operation.once
     if once is not None:
         name = once.header.replace("-", "") + ("" if once.required else "Option")
-        text = KEY_TEXT + (f" `Idempotency-Key` is taken too, as another name of `{once.alias}`." if once.alias else "")
+        text = KEY_TEXT + (" `Idempotency-Key` is taken too." if once.alias else "")
         found.append(components.put("parameters", name, header(once.header, text, required=once.required)))
     if operation.confirm:
         found.append(components.put("parameters", "XConfirmToken", header("X-Confirm-Token", TOKEN_TEXT, required=False)))

@@ -87,7 +87,7 @@ def one_kind(found: Json, schemas: dict[str, Json]) -> str:
     if name == "string":
         form = f", {found['format']}" if "format" in found else ""
         return "string" + form + limits(found, "minLength", "maxLength", " characters")
-    return name + limits(found, "minimum", "maximum", "") + exclusive(found)
+    return name + exclusive(found) + limits(found, "minimum", "maximum", "")
 
 
 def spell(value: object) -> str:
