@@ -14,6 +14,7 @@ from transports.http.rules import HttpRules
 from transports.logs import Logs
 from transports.mcp.app import McpDoor
 from transports.openapi.page import OpenapiPage
+from transports.reference.pages import ReferencePages
 from transports.service import Service, mcp_settings
 from transports.settings import Settings
 
@@ -37,7 +38,7 @@ class Application:
         origin = "/".join(site.base_url.split("/")[:3])
         rules = HttpRules(hosts=host_names(settings, site.base_url), origins=frozenset((origin, *settings.allowed_origins)))
         self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
-        self._openapi = OpenapiPage(CATALOGUE, site)
+        self._openapi, self._docs = OpenapiPage(CATALOGUE, site), ReferencePages(CATALOGUE, site)
         inner = Inner(self._inner, paths=frozenset(("/openapi.json",)), prefixes=("/mcp", "/docs", "/.well-known"))
         self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=logs.request, fault=logs.fault, inner=inner)
 
@@ -50,8 +51,10 @@ class Application:
 
     async def _inner(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = cast(str, scope["path"])
-        app: App = self._openapi
-        if path.startswith(("/mcp", "/.well-known")):
+        app: App = self._docs
+        if path == "/openapi.json":
+            app = self._openapi
+        elif path.startswith(("/mcp", "/.well-known")):
             app = self.mcp
         await app(scope, receive, send)
 

@@ -10,4 +10,6 @@ def make_data_directory(settings: Settings) -> None:
     try:
         settings.data.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadSettings(f"SERVICE_DATA: {settings.data} cannot be made ({error.strerror}); name a directory this user may write") from None
+        raise BadSettings(
+            f"SERVICE_DATA: {settings.data} cannot be made ({error.strerror}); name a directory this user may write"
+        ) from None

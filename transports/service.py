@@ -147,7 +147,7 @@ def build_service(
     outbound, sender = Outbound(), Sender(clock, exempt=settings.webhook_allow_nets)
     blocks, directory = QuotaBlocks(store, limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
-    worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, replica=journal.replica, report=report)
+    worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=report)
     deps = Deps(
         store=store,
         keyring=keyring,

@@ -1,4 +1,4 @@
-"""The worker: delivers what is due, renews this process's lease, and sweeps what has outlived its time."""
+"""The worker: delivers what is due, and sweeps what has outlived its time."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,6 @@ from storage.audit import sweep_audit
 from storage.claims import freeze_orphans, sweep_claims
 from storage.confirm import sweep_tokens
 from storage.outbox import Outcome
-from storage.replicas import LEASE_SECONDS, renew
 from storage.sealing import Keyring
 from storage.store import Store
 
@@ -34,19 +33,18 @@ class Worker:
         sender: Sender,
         clock: Clock,
         ids: Ids,
-        replica: str,
         report: Callable[[str], None],
         concurrency: int = 200,
     ) -> None:
         """`report` is told about faults; `concurrency` bounds the POSTs under way."""
         self._deliveries = Deliveries(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids)
-        self._store, self._clock, self._replica, self._report = store, clock, replica, report
+        self._store, self._clock, self._report = store, clock, report
         self._concurrency = concurrency
         self._flying: dict[tuple[str, str], Claimed] = {}
         self._outcomes: list[Outcome] = []
         self._woken, self._landed = anyio.Event(), anyio.Event()
         self._stopping = False
-        self._renewed = self._swept = float("-inf")
+        self._swept = float("-inf")
 
     def wake(self) -> None:
         """There is work: look at once. Called in the loop's thread."""
@@ -150,11 +148,8 @@ class Worker:
             self._fault("leases could not be given back; they end by themselves", error)
 
     async def _keep_house(self) -> None:
-        """Renew this process's lease, then forget what has outlived its time."""
+        """Forget what has outlived its time."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
-        if monotonic - self._renewed >= LEASE_SECONDS / 3:
-            await self._store.write(renew, replica=self._replica, now=now)
-            self._renewed = monotonic
         if monotonic - self._swept >= SWEEP_SECONDS:
             await self._store.write(freeze_orphans, now=now)
             await self._store.write(sweep_tokens, now=now)

@@ -1,7 +1,7 @@
-"""Serve the fixtures: `python -m tests.conformance.fixture_server production|stateful`; the port is printed when it is ready.
+"""Serve the fixtures: `python -m tests.conformance.fixture_server production|stateful|catalogue`; the port is printed when it is ready.
 
 Production is the whole way of a request: HTTP door, gate, credential, MCP door, stateless transport. Stateful is the same server and
-settings on a transport with sessions, for the handshake-era scenarios in which the server asks the client.
+settings on a transport with sessions, for the handshake-era scenarios in which the server asks the client. Catalogue is production with the operations of the door's own tests.
 """
 
 import socket
@@ -9,7 +9,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 from registry.catalogue import Catalogue
 from tests.conformance.fixtures import fixture_server
+from tests.mcp.house import CATALOGUE
 from tests.world import open_world
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.http.inner import Inner
@@ -35,16 +36,18 @@ def settings_for(port: int) -> McpSettings:
 
 
 @asynccontextmanager
-async def production(folder: Path, settings: McpSettings) -> AsyncGenerator[App]:
+async def production(folder: Path, settings: McpSettings, operations: Catalogue | None = None) -> AsyncGenerator[App]:
+    catalogue = operations or Catalogue([])
     doors: list[McpDoor] = []
 
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:
         await doors[0](scope, receive, send)
 
     rules = HttpRules(hosts=frozenset(settings.allowed_hosts), origins=frozenset(settings.allowed_origins))
-    async with open_world(folder, Catalogue([]), rules=rules, inner=Inner(inner, PATHS)) as world:
-        doors.append(McpDoor(Catalogue([]), world.pipeline, settings, lambda call, error: None))
-        doors[0].make = lambda: HttpServer(fixture_server(settings), settings)
+    async with open_world(folder, catalogue, rules=rules, inner=Inner(inner, PATHS)) as world:
+        doors.append(McpDoor(catalogue, world.pipeline, settings, lambda call, error: None))
+        if operations is None:
+            doors[0].make = lambda: HttpServer(fixture_server(settings), settings)
         caller = await world.caller()
 
         async def signed_in(scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,6 +57,10 @@ async def production(folder: Path, settings: McpSettings) -> AsyncGenerator[App]
 
         async with doors[0].running():
             yield signed_in
+
+
+def catalogue(folder: Path, settings: McpSettings) -> AbstractAsyncContextManager[App]:
+    return production(folder, settings, CATALOGUE)
 
 
 @asynccontextmanager
@@ -67,7 +74,7 @@ async def stateful(folder: Path, settings: McpSettings) -> AsyncGenerator[App]:
 async def main(mode: str) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    make = {"production": production, "stateful": stateful}[mode]
+    make = {"production": production, "stateful": stateful, "catalogue": catalogue}[mode]
     with tempfile.TemporaryDirectory() as folder:
         async with make(Path(folder), settings_for(port)) as app:
             config = uvicorn.Config(app, http="httptools", lifespan="off", log_level="error", timeout_graceful_shutdown=1)

@@ -82,7 +82,6 @@ class PostOffice:
             sender=sender or self.sender,
             clock=self.clock,
             ids=ids or self.world.ids,
-            replica=self.world.ids.new("rpl_"),
             report=self.reports.append,
         )
         self.world.pipeline.deps = replace(self.world.pipeline.deps, wake_worker=made.wake)

@@ -161,4 +161,4 @@ class ClaimMachine(RuleBasedStateMachine):
 
 
 TestClaims = ClaimMachine.TestCase
-TestClaims.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestClaims.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)

@@ -66,7 +66,7 @@ class QuotaBlockMachine(RuleBasedStateMachine):
         taken = self.seat.run(
             self.seat.store.write(charge, organisation=ORGANISATION, period=self.period.name, cost=1, limit=LIMIT)
         )
-        assert (taken is None) == (self.used() == LIMIT and taken is None)
+        assert taken is not None or self.used() == LIMIT
         self.day.granted += taken is not None
 
     @precondition(lambda self: any(self.day.held))
@@ -82,7 +82,6 @@ class QuotaBlockMachine(RuleBasedStateMachine):
     def crash(self, replica: int) -> None:
         """A process ends without a word."""
         lost = self.blocks[replica].unspent(ORGANISATION, self.period)
-        assert lost <= BLOCK + self.day.held[replica] + self.day.granted
         self.day.stranded += lost
         self.day.crashes += 1
         self.day.held[replica] = 0
@@ -125,7 +124,7 @@ class StrandingMachine(QuotaBlockMachine):
         assert all(each.unspent(ORGANISATION, self.period) <= BLOCK for each in self.blocks)
 
 
-CALM = settings(max_examples=25, stateful_step_count=40, deadline=None)
+CALM = settings(max_examples=60, stateful_step_count=50, deadline=None)
 TestQuotaBlocks = QuotaBlockMachine.TestCase
 TestQuotaBlocks.settings = CALM
 TestStrandedBlocks = StrandingMachine.TestCase

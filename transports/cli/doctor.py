@@ -3,18 +3,25 @@
 import importlib.util
 import os
 import socket
+import sqlite3
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
+from registry.clock import SystemClock
 from registry.errors import Refusal
+from registry.ids import SystemIds
 from storage.migrate import HEAD, SchemaMismatch, current_revision
 from transports.cli.failure import Failure
 from transports.cli.render import print_line
+from transports.keyring_file import keyring_setting, open_keyring
 from transports.settings import PREFIX, BadSettings, Settings, load_settings
+
+FINE_SECONDS = 5.0
 
 
 class Finding(NamedTuple):
@@ -51,6 +58,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     )
     yield Finding("settings", f"environment {settings.env}")
     yield database(settings)
+    yield clock(settings)
     yield keyring(settings)
     yield port(settings)
     yield Finding("upstream", "not part of this version: live plans answer 501, test plans work")
@@ -61,7 +69,9 @@ def database(settings: Settings) -> Finding:
     shown = str(settings.data / "service.db") if settings.embedded else "PostgreSQL"
     try:
         revision = current_revision(settings.store_url)
-    except (Refusal, SchemaMismatch, OSError) as error:
+    except SchemaMismatch as error:
+        return Finding("database", f"{shown}: {error}", "run the newer program, or restore an older backup: reseller db restore")
+    except (Refusal, sqlite3.Error, OSError) as error:
         return Finding("database", f"{shown}: {error}", "check SERVICE_DATABASE_URL, the directory's permissions and free space")
     if revision == HEAD:
         return Finding("database", f"{shown}, schema {revision}")
@@ -70,17 +80,29 @@ def database(settings: Settings) -> Finding:
     return Finding("database", f"{shown}: schema {revision}, this program needs {HEAD}", "reseller db upgrade")
 
 
+def clock(settings: Settings) -> Finding:
+    """Signatures, tokens and schedules need the right time; a clock that went back is seen by what was written later."""
+    now, file = SystemClock().now(), settings.data / "service.db"
+    behind = max((path.stat().st_mtime - now for path in (file, Path(f"{file}-wal")) if settings.embedded and path.exists()), default=0.0)
+    if behind > FINE_SECONDS:
+        return Finding("clock", f"{behind:.0f} s behind the last write to {file}", "set this machine's clock, for example by NTP")
+    return Finding("clock", f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S} UTC")
+
+
 def keyring(settings: Settings) -> Finding:
     """A keyring there must be; without it sealed values cannot be read."""
-    if settings.secret_keys.get_secret_value():
-        return Finding("keyring", "from SERVICE_SECRET_KEYS")
     path = settings.data / "keyring"
-    if settings.embedded and not path.exists():
-        return Finding("keyring", "none yet, made at the first start")
-    if settings.embedded:
-        open_to_others = path.stat().st_mode & 0o077
-        return Finding("keyring", str(path), f"chmod 600 {path}" if open_to_others else None)
-    return Finding("keyring", "missing", "set SERVICE_SECRET_KEYS to the same value on every replica")
+    if settings.embedded and not settings.secret_keys.get_secret_value():
+        if not path.exists():
+            return Finding("keyring", "none yet, made at the first start")
+        if path.stat().st_mode & 0o077:
+            return Finding("keyring", f"{path} can be read by others", f"chmod 600 {path}")
+    try:
+        ids = SystemIds(SystemClock())
+        open_keyring(keyring_setting(settings, ids), settings, ids)
+    except BadSettings as wrong:
+        return Finding("keyring", str(wrong), "put back the keyring that sealed this database; every replica needs the same one")
+    return Finding("keyring", "from SERVICE_SECRET_KEYS" if settings.secret_keys.get_secret_value() else str(path))
 
 
 def port(settings: Settings) -> Finding:
@@ -90,5 +112,22 @@ def port(settings: Settings) -> Finding:
         try:
             probe.bind((settings.host, settings.port))
         except OSError as error:
-            return Finding("port", f"{settings.host}:{settings.port} {error.strerror}", "stop what listens there, or serve with --port 0")
+            where = f"{settings.host}:{settings.port}"
+            if answers(settings):
+                return Finding("port", f"{where} is held by this service, which answers")
+            return Finding("port", f"{where} {error.strerror}", "stop what listens there, or serve with --port 0")
     return Finding("port", f"{settings.host}:{settings.port} is free")
+
+
+def answers(settings: Settings) -> bool:
+    """Whether a server of ours holds the port."""
+    from http.client import HTTPConnection, HTTPException  # only when the port is taken
+
+    connection = HTTPConnection(settings.host, settings.port, timeout=2)
+    try:
+        connection.request("GET", "/health")
+        return b'"build_sha"' in connection.getresponse().read(1024)
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()

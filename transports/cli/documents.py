@@ -9,7 +9,7 @@ import typer
 from operations.catalogue import CATALOGUE
 from transports.cli.render import print_line
 from transports.service import site_of
-from transports.settings import Settings
+from transports.settings import load_settings
 
 BaseUrl = Annotated[str, typer.Option("--base-url", help="Address to write into the document.")]
 ADDRESS = "http://127.0.0.1:8000"
@@ -19,7 +19,7 @@ def openapi(base_url: BaseUrl = ADDRESS) -> None:
     """Print the OpenAPI 3.1 document."""
     from transports.openapi.page import openapi_bytes  # building it is for those who ask
 
-    sys.stdout.buffer.write(openapi_bytes(CATALOGUE, site_of(Settings(), base_url), pretty=True))
+    sys.stdout.buffer.write(openapi_bytes(CATALOGUE, site_of(load_settings({}), base_url), pretty=True))
 
 
 def reference(
@@ -28,5 +28,5 @@ def reference(
     """Write the reference: one Markdown page per toolset, and an index."""
     from transports.reference.files import write_reference  # as above
 
-    for path in write_reference(CATALOGUE, directory, site_of(Settings(), base_url)):
+    for path in write_reference(CATALOGUE, directory, site_of(load_settings({}), base_url)):
         print_line(str(path))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import SecretStr
 
 from operations.catalogue import CATALOGUE
 from operations.services.demo import Demo
@@ -55,7 +56,7 @@ async def listen(settings: Settings, *, as_json: bool) -> None:
         logs.note(text)
 
     service = build_service(settings, f"http://{shown}:{port_of(bound)}", report=report)
-    secrets = [value.get_secret_value() for _, value in settings if hasattr(value, "get_secret_value")]
+    secrets = [value.get_secret_value() for _, value in settings if isinstance(value, SecretStr)]
     human = settings.log == "auto" and sys.stderr.isatty()
     logs = Logs((lambda lines: None) if settings.log == "off" else sys.stderr.buffer.write, service.clock, secrets=secrets, human=human)
     demos: list[Demo | None] = []

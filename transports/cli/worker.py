@@ -8,7 +8,9 @@ from typing import Annotated
 
 import anyio
 import typer
+from pydantic import SecretStr
 
+from registry.clock import SystemClock
 from storage.migrate import SchemaMismatch
 from transports.cli.failure import Failure
 from transports.settings import Settings, load_settings
@@ -27,19 +29,23 @@ def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory w
 
 async def work(settings: Settings) -> None:
     """One worker; SIGTERM and SIGINT let it finish the deliveries under way."""
+    from transports.logs import Logs
     from transports.service import build_service
 
-    service = build_service(settings, "http://127.0.0.1:8000", report=lambda text: print(text, file=sys.stderr))  # noqa: T201
+    secrets = [value.get_secret_value() for _, value in settings if isinstance(value, SecretStr)]
+    logs = Logs(sys.stderr.buffer.write, SystemClock(), secrets=secrets, human=sys.stderr.isatty())
+    service = build_service(settings, "http://127.0.0.1:8000", report=logs.note)
     await service.start(seed=False)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)
             tasks.start_soon(stop_on_signal, service.worker.stop)
-            sys.stderr.write("worker runs\n")
+            logs.note("worker runs")
             await service.worker.run()
             tasks.cancel_scope.cancel()
     finally:
         await service.stop()
+        logs.flush()
 
 
 async def stop_on_signal(stop: object) -> None:
