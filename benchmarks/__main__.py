@@ -63,8 +63,12 @@ def facts(seed: Seed) -> dict[str, Any]:
 
 def about(plan: measure.Plan) -> dict[str, Any]:
     """The circumstances of a run."""
-    told = subprocess.run(["git", "--no-optional-locks", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-    changed = subprocess.run(["git", "--no-optional-locks", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    told = subprocess.run(
+        ["git", "--no-optional-locks", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    changed = subprocess.run(
+        ["git", "--no-optional-locks", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
     versions = {"Python": platform.python_version(), "SQLite": sqlite3.sqlite_version}
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),

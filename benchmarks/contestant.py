@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +61,7 @@ def environment() -> dict[str, str]:
 
 
 @contextmanager
-def started(name: str, data: Path) -> Iterator[Contestant]:
+def started(name: str, data: Path) -> Generator[Contestant]:
     """A contestant that answers; its log goes to a file beside its database, as the rivals' do."""
     port = free_port()
     with (data / "log").open("ab") as log, (data / "out").open("wb") as out:

@@ -4,7 +4,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -119,7 +119,7 @@ def filled(path: str) -> str:
 
 
 @contextmanager
-def running(names: Sequence[str], seed: Seed) -> Iterator[list[Contestant]]:
+def running(names: Sequence[str], seed: Seed) -> Generator[list[Contestant]]:
     """All contestants of a scenario, each on its own copy of the seed."""
     with ExitStack() as stack:
         yield [stack.enter_context(started(name, seed.copy(name))) for name in names]

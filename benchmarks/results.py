@@ -15,44 +15,51 @@ Row = Mapping[str, Any]
 
 INTRO = """# Side-by-side measurements
 
-Made by `python3 ./run bench`: this file is written from `samples/*.json` by `benchmarks/results.py`, and a test compares the two.
-Nothing here is asserted anywhere. Ratios above 1 are in favour of this service.
+Made by `python3 ./run bench`: this file is written from `samples/*.json` by `benchmarks/results.py`, and a test
+compares the two. Nothing here is asserted anywhere. Ratios above 1 are in favour of this service.
 
 ## Rules
 
-1. Every contestant does all of the work: the same tables on its own copy of one database, the same API key looked up in it, the same
-   rows, the same sealing (AES-256-GCM), the same answer. Before anything is timed, answers (status, shape and values but what is drawn),
-   replays, refusals and the number of rows written are compared, and a difference ends the run.
+1. Every contestant does all of the work: the same tables on its own copy of one database, the same API key looked up
+   in it, the same rows, the same sealing (AES-256-GCM), the same answer. Before anything is timed, answers (status,
+   shape and values but what is drawn), replays, refusals and the number of rows written are compared, and a
+   difference ends the run.
 2. Rivals run as their documentation says and as an expert would tune them; both are shown.
-3. Contestants run as processes of their own under uvicorn with uvloop and httptools, one worker, without an access log; each round
-   gives everybody a turn, in rotated order. Ratios are medians of per-round ratios, with the lowest and highest round in brackets; rows
-   of different runs are never divided. CPU is user and system time of the whole process tree per request.
+3. Contestants run as processes of their own under uvicorn with uvloop and httptools, one worker, without an access
+   log; each round gives everybody a turn, in rotated order. Ratios are medians of per-round ratios, with the lowest
+   and highest round in brackets; rows of different runs are never divided. CPU is user and system time of the whole
+   process tree per request.
 4. SQLite in WAL mode with synchronous=FULL for everybody: an answered POST is on disk.
 5. Why a slow one is slow is said below its table.
-6. Limits: one shared virtual machine and disk, loopback without TLS, load generator on the same cores. Read ratios and CPU, never
-   requests per second.
+6. Limits: one shared virtual machine and disk, loopback without TLS, load generator on the same cores. Read ratios
+   and CPU, never requests per second.
 """
-WORK = """A POST rechecks key and membership, inserts the claim with the sealed answer, charges the quota, inserts the intent with its sealed
-eSIM and the event, looks for enabled endpoints and inserts the audit row: one transaction. A GET looks up the key's change counter,
-takes one call from a leased quota block, selects the intent, opens its eSIM and buffers the audit row and a log line.
+WORK = """A POST rechecks key and membership, inserts the claim with the sealed answer, charges the quota, inserts the intent
+with its sealed eSIM and the event, looks for enabled endpoints and inserts the audit row: one transaction. A GET
+looks up the key's change counter, takes one call from a leased quota block, selects the intent, opens its eSIM and
+buffers the audit row and a log line.
 
-- **Starlette + msgspec by hand** is tuned: msgspec Structs, stored JSON spliced in unparsed, raw sqlite3 with constant statements, time-ordered
-  ids, a checkpointer thread, a key cache, a frozen collector, 176 routes in the order of the specification. It checks neither host,
-  origin nor header sizes, and has no confirmations, tiers, error texts or schema.
+- **Starlette + msgspec by hand** is tuned: msgspec Structs, stored JSON spliced in unparsed, raw sqlite3 with
+  constant statements, time-ordered ids, a checkpointer thread, a key cache, a frozen collector, 176 routes in the
+  order of the specification. It checks neither host, origin nor header sizes, and has no confirmations, tiers, error
+  texts or schema.
 - **FastAPI tuned**: async handlers, the same raw store, orjson bytes returned as they are, 176 routes.
-- **FastAPI tutorial + SQLModel**: def handlers, Depends, a Session per request, response models, 176 routes. Each call makes several
-  thread hops and builds ORM objects. In its favour: WAL, a pool of 64 connections, leased quota and buffered audit rows for reads, no log line.
+- **FastAPI tutorial + SQLModel**: def handlers, Depends, a Session per request, response models, 176 routes. Each
+  call makes several thread hops and builds ORM objects. In its favour: WAL, a pool of 64 connections, leased quota
+  and buffered audit rows for reads, no log line.
 """
-MCP_NOTE = """`tools/call` of get_connectivity_intent at 16 connections, without a session; each side registers the very tools that this service lists
-({tools}). Rivals do the GET of the hand-written server in their tool. This service answers 2025-11-25 by server-sent events (so that progress
-and cancellation work); the rivals answer plain JSON, in their favour.
-FastMCP gives the SDK no `get_tool_input_schema`, so every call with arguments lists all tools first: its cost grows with their number.
+MCP_NOTE = """`tools/call` of get_connectivity_intent at 16 connections, without a session; each side registers the very tools that
+this service lists ({tools}). Rivals do the GET of the hand-written server in their tool. This service answers
+2025-11-25 by server-sent events (so that progress and cancellation work); the rivals answer plain JSON, in their
+favour. FastMCP gives the SDK no `get_tool_input_schema`, so every call with arguments lists all tools first: its cost
+grows with their number.
 """
-ROUTE_NOTE = """A GET without a credential (401) at the first and at the last GET route of the table: the same work but for finding the route. This
-service's table has {ours} operations today; the hand-written server has 176 routes.
+ROUTE_NOTE = """A GET without a credential (401) at the first and at the last GET route of the table: the same work but for finding
+the route. This service's table has {ours} operations today; the hand-written server has 176 routes.
 """
-START_NOTE = """From the start of the process to the first 200 of `/health`, on an existing database, warm disk cache; memory (resident, idle for a second)
-counts mapped pages. Bare import: `import sqlmodel, starlette.applications, uvicorn, orjson, pydantic` in a new interpreter.
+START_NOTE = """From the start of the process to the first 200 of `/health`, on an existing database, warm disk cache; memory
+(resident, idle for a second) counts mapped pages. Bare import: `import sqlmodel, starlette.applications, uvicorn,
+orjson, pydantic` in a new interpreter.
 """
 
 
@@ -144,7 +151,8 @@ def disk(rows: Sequence[Row]) -> str:
     times = [row["fsync_ms"] for row in rows if row["fsync_ms"]]
     if not times:
         return ""
-    return f"\nAppend of 4 KiB and fsync on this disk during these rounds: {min(times):.2f} - {max(times):.2f} ms, median {median(times):.2f}.\n"
+    found = f"{min(times):.2f} - {max(times):.2f} ms, median {median(times):.2f}"
+    return f"\nAppend of 4 KiB and fsync on this disk during these rounds: {found}.\n"
 
 
 def positions(rows: Sequence[Row]) -> str:
@@ -160,12 +168,14 @@ def positions(rows: Sequence[Row]) -> str:
 def starts(rows: Sequence[Row]) -> str:
     """Start and memory of everybody."""
     bare = of(rows, BARE)
-    lines = [[BARE, f"{middle(bare, 'ms'):.0f}", "1", "", ""]]
+    lines = [[BARE, f"{middle(bare, 'ms'):.0f}", "1", f"{middle(bare, 'cpu_ms'):.0f}", "1", ""]]
     for name in dict.fromkeys(row["contestant"] for row in rows if row["contestant"] != BARE):
         own = of(rows, name)
         times = [a["ms"] / b["ms"] for a, b in zip(own, bare, strict=True)]
-        lines.append([name, f"{middle(own, 'ms'):.0f}", spread(times), f"{middle(own, 'cpu_ms'):.0f}", f"{middle(own, 'rss_mb'):.0f}"])
-    return table(["", "ms to the first answer", "x bare import", "CPU ms", "RSS MB, idle"], lines)
+        works = [a["cpu_ms"] / b["cpu_ms"] for a, b in zip(own, bare, strict=True)]
+        costs = [f"{middle(own, 'cpu_ms'):.0f}", spread(works), f"{middle(own, 'rss_mb'):.0f}"]
+        lines.append([name, f"{middle(own, 'ms'):.0f}", spread(times), *costs])
+    return table(["", "ms to the first answer", "x bare import", "CPU ms", "x bare import", "RSS MB, idle"], lines)
 
 
 def aims(samples: Mapping[str, Any]) -> str:

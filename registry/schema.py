@@ -16,7 +16,7 @@ NAMED = ("properties", "patternProperties")
 # descriptions name the ranges that matter, and the pipeline checks them all. OpenAPI shows everything.
 LENGTHS = ("minLength", "maxLength")
 FORBIDDING = "\\x00"
-KEY: Json = {"type": "string", "description": "Same key, one effect: e.g. a UUID."}
+KEY: Json = {"type": "string", "description": "Same key, one effect; e.g. a UUID."}
 TOKEN: Json = {"type": "string", "description": "From the first answer, after the user has agreed."}
 
 
@@ -38,9 +38,10 @@ def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | N
     for name, value in (defaults or {}).items():
         properties[name] = {**properties[name], "default": value}
     required: list[str] = schema.pop("required", [])
-    if operation.once is not None:
+    if operation.once is not None and operation.once.required:
+        # Choice: where the key is optional it is taken too, but not shown: every definition is read by every model every time.
         properties["idempotency_key"] = KEY
-        required += ["idempotency_key"] if operation.once.required else []
+        required.append("idempotency_key")
     if operation.confirm:
         properties["confirm_token"] = TOKEN
     shown: Json = {"type": "object", "properties": properties}

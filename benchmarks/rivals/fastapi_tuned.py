@@ -4,7 +4,7 @@ import asyncio
 import gc
 import hashlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
@@ -54,7 +54,7 @@ def make(data: Path) -> FastAPI:
     ledger = Ledger(data)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         keeper = asyncio.create_task(ledger.keep())
         gc.collect()
         gc.freeze()

@@ -6,7 +6,7 @@ connections that are held by requests waiting for threads), and the quota block 
 
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -115,7 +115,7 @@ class Books:
 
 def charge(session: Session, caller: Caller, cost: int) -> None:
     """Count calls; the limit stands in the statement."""
-    day = (QuotaTable.organisation == caller.organisation) & (QuotaTable.period == today())  # pyright: ignore[reportOperatorIssue]
+    day = (QuotaTable.organisation == caller.organisation) & (QuotaTable.period == today())
     found = session.exec(update(QuotaTable).where(day, QuotaTable.used <= LIMIT - cost).values(used=QuotaTable.used + cost))
     if found.rowcount == 0:
         if session.exec(select(QuotaTable).where(day)).first() is not None:
@@ -168,7 +168,7 @@ def make(data: Path) -> FastAPI:
     books, stop = Books(engine), threading.Event()
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         threading.Thread(target=books.keep, args=[stop], daemon=True).start()
         yield
         stop.set()

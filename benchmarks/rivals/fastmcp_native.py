@@ -4,7 +4,7 @@ It gives the SDK no get_tool_input_schema, so every call with arguments first li
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def make(data: Path) -> ASGIApp:
     ledger = Ledger(data)
 
     @asynccontextmanager
-    async def lifespan(server: FastMCP) -> AsyncIterator[None]:
+    async def lifespan(server: FastMCP) -> AsyncGenerator[None]:
         keeper = asyncio.create_task(ledger.keep())
         yield
         keeper.cancel()

@@ -5,7 +5,7 @@ import gc
 import hashlib
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -148,7 +148,7 @@ def make(data: Path) -> Starlette:
     measured = {CREATE: doors.create, GET: doors.read}
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         keeper = asyncio.create_task(ledger.keep())
         gc.collect()
         gc.freeze()

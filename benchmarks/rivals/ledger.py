@@ -19,9 +19,10 @@ import orjson
 
 from benchmarks.rivals.esim import SMDP, Esim, new_esim, new_id
 from benchmarks.rivals.sealing import Seal
+from registry.limits import Limits
 
 LIMIT = 1_000_000
-BLOCK = 20  # as many calls as the service leases at once
+BLOCK = Limits().quota_block  # as many calls as the service leases at once
 SCOPES = {("free", "member"): 3, ("free", "admin"): 3, ("pro", "member"): 7, ("pro", "admin"): 7, ("enterprise", "member"): 7}
 READ, ANY = 1, 2
 

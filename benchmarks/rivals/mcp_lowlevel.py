@@ -1,7 +1,7 @@
 """The bare SDK: the lowlevel server with get_tool_input_schema, JSON answers, behind a key check of a few lines."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ def make(data: Path) -> Starlette:
         await app(scope, receive, send)
 
     @asynccontextmanager
-    async def lifespan(starlette: Starlette) -> AsyncIterator[None]:
+    async def lifespan(starlette: Starlette) -> AsyncGenerator[None]:
         keeper = asyncio.create_task(ledger.keep())
         async with manager.run():
             yield

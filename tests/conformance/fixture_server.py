@@ -1,7 +1,8 @@
 """Serve the fixtures: `python -m tests.conformance.fixture_server production|stateful|catalogue`; the port is printed when it is ready.
 
 Production is the whole way of a request: HTTP door, gate, credential, MCP door, stateless transport. Stateful is the same server and
-settings on a transport with sessions, for the handshake-era scenarios in which the server asks the client. Catalogue is production with the operations of the door's own tests.
+settings on a transport with sessions, for the handshake-era scenarios in which the server asks the client. Catalogue is production with
+the operations of the door's own tests.
 """
 
 import socket

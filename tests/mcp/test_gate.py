@@ -124,6 +124,12 @@ async def test_the_door_refuses_other_hosts_even_without_the_http_door_in_front(
     assert (await straight(house, pro, host=f"{HOST}:8443")).status_code == 200
 
 
+async def test_an_ipv6_host_stands_in_brackets(tmp_path: Path) -> None:
+    async with open_house(tmp_path, allowed_hosts=("::1",)) as house:
+        pro = await house.world.caller()
+        assert [(await straight(house, pro, host=host)).status_code for host in ("[::1]", "[::1]:8000", "[::2]")] == [200, 200, 421]
+
+
 async def test_a_deployment_that_serves_any_host_still_checks_origins(tmp_path: Path) -> None:
     async with open_house(tmp_path, allowed_hosts=("*",)) as house:
         pro = await house.world.caller()

@@ -12,13 +12,14 @@ from tests.databases import migrated_sqlite
 from tests.world import CountingIds, SettableClock
 
 T = TypeVar("T")
+MEMORY = "/dev/shm"  # thousands of durable commits: a disk would only add waiting
 
 
 class Seat:
     """Hypothesis runs machines synchronously; each of them has a runner of its own."""
 
     def __init__(self) -> None:
-        self.folder = tempfile.TemporaryDirectory(prefix="seat-")
+        self.folder = tempfile.TemporaryDirectory(prefix="seat-", dir=MEMORY if Path(MEMORY).is_dir() else None)
         self.runner = asyncio.Runner()
         self.clock = SettableClock()
         self.ids = CountingIds(self.clock)

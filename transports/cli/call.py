@@ -1,6 +1,7 @@
 """`reseller call OPERATION`: one command per operation, made from the catalogue."""
 
 import asyncio
+import dataclasses
 import inspect
 import os
 import shlex
@@ -80,12 +81,18 @@ def field_options(operation: AnyOperation, fields: dict[str, str]) -> list[inspe
     found: list[inspect.Parameter] = []
     for name, info in operation.params.model_fields.items():
         needed = info.is_required()
-        option = typer.Option(f"--{fields[name].replace('_', '-')}", help=(info.description or "") + ("" if needed else " Optional."))
+        option = typer.Option(flag(fields[name]), help=(info.description or "") + ("" if needed else " Optional."))
         kind = PLAIN.get(kind_of(info.annotation), str)
         annotation = Annotated[kind if needed else kind | None, option]
         default = inspect.Parameter.empty if needed else None
         found.append(inspect.Parameter(f"f_{name}", inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default))
     return found
+
+
+def flag(field: str) -> str:
+    """A field's option. Choice: where How has the word already, as with a webhook's url, it is `--input-url`."""
+    taken = {field.name for field in dataclasses.fields(How)} | {"json", "help"}
+    return f"--{'input-' if field in taken else ''}{field.replace('_', '-')}"
 
 
 def read(operation: AnyOperation, name: str, given: object) -> object:
@@ -95,7 +102,7 @@ def read(operation: AnyOperation, name: str, given: object) -> object:
     try:
         return orjson.loads(given)
     except orjson.JSONDecodeError:
-        raise Failure(f'--{name.replace("_", "-")}: must be JSON, for example \'{{"order": "A-17"}}\'; got {given[:60]}') from None
+        raise Failure(f'{flag(name)}: must be JSON, for example \'{{"order": "A-17"}}\'; got {given[:60]}') from None
 
 
 def takes_json(annotation: object) -> bool:

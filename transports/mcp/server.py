@@ -92,7 +92,7 @@ def make_manager(server: Server, settings: McpSettings, *, stateless: bool) -> S
     security = TransportSecuritySettings(
         # A deployment that serves any host has its origins checked by the gate; the SDK knows no such setting.
         enable_dns_rebinding_protection="*" not in settings.allowed_hosts,
-        allowed_hosts=[form for host in settings.allowed_hosts for form in (host, f"{host}:*")],
+        allowed_hosts=[form for host in settings.allowed_hosts for form in forms(host)],
         allowed_origins=list(settings.allowed_origins),
     )
     return StreamableHTTPSessionManager(
@@ -103,6 +103,12 @@ def make_manager(server: Server, settings: McpSettings, *, stateless: bool) -> S
 def http_server(catalogue: Catalogue, pipeline: Pipeline[Deps], settings: McpSettings, report: Report) -> "HttpServer":
     """The service's own server over HTTP."""
     return HttpServer(make_server(catalogue, pipeline, visitor_of, settings, report), settings)
+
+
+def forms(host: str) -> tuple[str, str]:
+    """How a host stands in a Host header: alone, and with any port; an IPv6 address in brackets (RFC 9110 section 7.2)."""
+    name = f"[{host}]" if host.count(":") > 1 else host
+    return name, f"{name}:*"
 
 
 class HttpServer:

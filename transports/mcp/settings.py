@@ -10,7 +10,9 @@ KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True, repr=False)
 class McpSettings:
-    """`state_keys` seal what a client carries between two calls: the first seals, all open, each at least 32 bytes.
+    """`allowed_hosts` are names without a port, `*` stands for any; `allowed_origins` are compared whole.
+
+    `state_keys` seal what a client carries between two calls: the first seals, all open, each at least 32 bytes.
 
     `limits` holds, by operation id, the page size that is used when a tool call names none.
     """

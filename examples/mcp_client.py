@@ -1,0 +1,34 @@
+"""Issue a test eSIM over MCP with the official Python client, which `mcp` in requirements.txt brings.
+
+RESELLER_API_KEY=ak_... python examples/mcp_client.py http://127.0.0.1:8000/mcp
+"""
+
+import asyncio
+import os
+import sys
+
+import httpx2
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+
+async def main(url: str, key: str) -> None:
+    """List the tools, then issue one eSIM; the same idempotency key would answer the same eSIM again."""
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        tools = await client.list_tools()
+        print(f"{len(tools.tools)} tools")
+        arguments = {"plan": "test_global_1gb", "idempotency_key": "my-first-esim-over-mcp"}
+        result = await client.call_tool("create_connectivity_intent", arguments)
+    answer = result.structured_content or {}
+    if result.is_error:
+        sys.exit(f"refused: {answer.get('error')}")
+    print(f"{answer['status']}: {answer['esim']['activation_code']}")
+
+
+if __name__ == "__main__":
+    if "RESELLER_API_KEY" not in os.environ:
+        sys.exit("Set RESELLER_API_KEY to a key: `serve` prints one, `reseller keys create NAME` makes one.")
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000/mcp", os.environ["RESELLER_API_KEY"]))

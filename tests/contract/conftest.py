@@ -1,0 +1,14 @@
+"""One house for each file of contract tests: every test stages organisations of its own."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from tests.contract.stage import House, open_house
+
+
+@pytest.fixture(scope="module")
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[House]:
+    async with open_house(tmp_path_factory.mktemp("house")) as house:
+        yield house
+        assert house.world.faults == []

@@ -1,0 +1,211 @@
+"""The whole service behind its doors, and an organisation that has one of everything the examples speak of."""
+
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast, get_args
+from urllib.parse import quote, urlencode
+
+import httpx
+import orjson
+
+from operations.catalogue import CATALOGUE
+from registry.call import Call, Surface
+from registry.catalogue import AnyOperation
+from registry.errors import Unauthorized
+from registry.limits import Limits, Role, Tier
+from registry.model import Document
+from registry.operation import Auth
+from registry.policy import period_of
+from registry.ports import Claims, SharedSecrets
+from tests.registry.ledgers import AuditRow, audited, used
+from tests.world import HOST, ORIGIN, SITE, Credentials, World, open_world
+from transports.http.asgi import Receive, Scope, Send
+from transports.http.inner import Inner
+from transports.http.rules import HttpRules
+from transports.mcp.app import METADATA, PATH, McpDoor
+from transports.mcp.settings import McpSettings
+from transports.openapi.page import OpenapiPage
+
+INTERNAL = "internal-key-of-the-bridge"
+SECRETS = SharedSecrets(internal=INTERNAL)
+SETTINGS = McpSettings(version="1.0.0", state_keys=(bytes(range(32)),), allowed_hosts=(HOST,), allowed_origins=(ORIGIN,))
+MODERN = "2026-07-28"
+ID = re.compile(r"[a-z]{2,4}_[0-9a-z]{26}")
+OPERATIONS = tuple(CATALOGUE.operations.values())
+Input = dict[str, Any]
+
+
+class StubProvider:
+    """An identity provider whose tokens say `session.SUBJECT.ORGANISATION`."""
+
+    async def verify(self, token: str, surface: Surface) -> Claims:
+        kind, subject, organisation = token.split(".")
+        if kind != "session":
+            raise Unauthorized("The session is not one of ours", presented=True)
+        return Claims(subject, organisation)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a door said: the same shape for each."""
+
+    status: int
+    body: Any
+    request_id: str
+    media_type: str = "application/json"
+    content: bytes = b""
+
+
+@dataclass(slots=True)
+class Stage:
+    """An organisation, its admin, and the ids of what it has."""
+
+    who: Credentials
+    ids: dict[str, str] = field(default_factory=dict[str, str])
+    waiting: str = ""
+    iccid: str = ""
+
+    def fitted(self, operation: AnyOperation, example: Mapping[str, Any]) -> Input:
+        """An example's input with this organisation's ids in place of the documented ones."""
+        given: Input = {name: self._fit(name, value) for name, value in example.items()}
+        if operation.id == "confirm_connectivity_intent":
+            given["id"] = self.waiting
+        return given
+
+    def _fit(self, name: str, value: object) -> object:
+        if name == "iccid":
+            return self.iccid
+        if isinstance(value, str) and ID.fullmatch(value):
+            return self.ids[value.partition("_")[0]]
+        return value
+
+
+@dataclass(slots=True)
+class House:
+    """The world with all doors."""
+
+    world: World
+
+    async def stage(self, tier: Tier = Tier.ENTERPRISE, role: Role = Role.ADMIN) -> Stage:
+        """A new organisation with one of everything."""
+        stage = Stage(await self.world.caller(tier, role))
+        made: dict[str, Answered] = {}
+        for id in ("create_connectivity_product", "create_connectivity_webhook_endpoint", "create_connectivity_intent", "create_api_key"):
+            operation = CATALOGUE.operations[id]
+            if Tier.FREE is not tier or id != "create_connectivity_product":
+                made[id] = await self.http(operation, stage.who.secret, dict(operation.examples[0].input), key="staged")
+                assert made[id].status == 201, made[id]
+                stage.ids[made[id].body["id"].partition("_")[0]] = made[id].body["id"]
+        intent = made["create_connectivity_intent"].body
+        stage.iccid = intent["esim"]["iccid"]
+        waiting = await self.http(CATALOGUE.operations["create_connectivity_intent"], stage.who.secret, {}, key="waiting")
+        stage.waiting = waiting.body["id"]
+        usage = CATALOGUE.operations["create_connectivity_usage_record"]
+        record = await self.http(usage, stage.who.secret, {"intent": intent["id"], "quantity_mb": 1.0}, key="staged")
+        events = await self.http(CATALOGUE.operations["list_connectivity_events"], stage.who.secret, {})
+        stage.ids |= {"ur": record.body["id"], "evt": events.body["data"][0]["id"]}
+        return stage
+
+    def credential(self, operation: AnyOperation, stage: Stage) -> str | None:
+        """What the operation takes."""
+        return {Auth.INTERNAL: INTERNAL, Auth.PUBLIC: None}.get(operation.auth, stage.who.secret)
+
+    async def http(self, operation: AnyOperation, secret: str | None, given: Input, *, key: str | None = None) -> Answered:
+        """One call over HTTP."""
+        async with self.world.client(secret) as client:
+            answer = await client.send(request_of(client, operation, given, key))
+        json = answer.headers["content-type"] == "application/json"
+        body = answer.json() if json and answer.content else None
+        return Answered(answer.status_code, body, answer.headers["request-id"], answer.headers["content-type"], answer.content)
+
+    async def mcp(self, operation: AnyOperation, secret: str | None, given: Input, *, key: str | None = None) -> Answered:
+        """One call of the tool; a refusal of the credential is an HTTP answer."""
+        arguments = {**given, "idempotency_key": key} if key is not None and operation.once is not None else given
+        envelope = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+        params = {"name": operation.id, "arguments": arguments, "_meta": envelope}
+        headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": MODERN, "mcp-method": "tools/call"}
+        async with self.world.client(secret) as client:
+            answer = await client.post(
+                "/mcp?toolsets=all",
+                json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params},
+                headers={**headers, "mcp-name": operation.id},
+            )
+        if answer.status_code != 200:
+            return Answered(answer.status_code, answer.json(), answer.headers["request-id"])
+        result = message(answer)["result"]
+        body = result["structuredContent"]
+        assert orjson.loads(result["content"][0]["text"]) == body
+        return Answered(400 if result.get("isError") else 200, body, answer.headers["request-id"])
+
+    async def charged(self, organisation: str) -> int:
+        """Calls charged to an organisation so far, all replicas and blocks counted."""
+        period = period_of(self.world.clock.now())
+        total = (await self.world.store.read(used)).get(organisation, 0)
+        return total - self.world.blocks.unspent(organisation, period)
+
+    async def committed(self) -> list[AuditRow]:
+        """Audit rows that were committed with their call: nothing buffered is written for this."""
+        return await self.world.store.read(audited)
+
+
+def request_of(client: httpx.AsyncClient, operation: AnyOperation, given: Input, key: str | None) -> httpx.Request:
+    """The request an operation's documentation describes."""
+    inside = set(re.findall(r"\{(\w+)\}", operation.path))
+    path = re.sub(r"\{(\w+)\}", lambda name: quote(str(given[name[1]]), safe=""), operation.path)
+    rest = {name: value for name, value in given.items() if name not in inside}
+    headers = {"Idempotency-Key": key} if key is not None and operation.once is not None else {}
+    if operation.method in ("GET", "DELETE"):
+        query = urlencode({name: text_of(value) for name, value in rest.items()})
+        return client.build_request(operation.method, path + (f"?{query}" if query else ""), headers=headers)
+    return client.build_request(operation.method, path, json=rest, headers=headers)
+
+
+def is_document(operation: AnyOperation) -> bool:
+    """Whether the answer is not JSON."""
+    return Document in (operation.result, *get_args(operation.result))
+
+
+def text_of(value: object) -> str:
+    """A value as a query carries it."""
+    if isinstance(value, list):
+        return ",".join(map(str, cast(list[object], value)))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def message(answer: httpx.Response) -> dict[str, Any]:
+    """The JSON-RPC message, whether it came as a body or as an event."""
+    if answer.headers["content-type"].startswith("text/event-stream"):
+        lines = [line[5:] for line in answer.text.splitlines() if line.startswith("data:")]
+        return orjson.loads(lines[-1])
+    return answer.json()
+
+
+def key_for(operation: AnyOperation, name: str = "contract") -> str | None:
+    """A key where the operation takes one."""
+    return name if operation.once is not None else None
+
+
+@asynccontextmanager
+async def open_house(folder: Path, *hosts: str) -> AsyncGenerator[House]:
+    """Every door over one world; `hosts` are further names it answers to."""
+    rules = HttpRules(hosts=frozenset({HOST, *hosts}), origins=frozenset({ORIGIN}))
+    doors: list[McpDoor] = []
+    pages = OpenapiPage(CATALOGUE, SITE)
+
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        await (pages if scope["path"] == "/openapi.json" else doors[0])(scope, receive, send)
+
+    behind = Inner(inner, frozenset((PATH, METADATA, "/openapi.json")))
+    calm = Limits(burst_enabled=False)
+    sessions = StubProvider()
+    async with open_world(folder, CATALOGUE, limits=calm, secrets=SECRETS, sessions=sessions, rules=rules, inner=behind) as world:
+
+        def report(call: Call, error: BaseException) -> None:
+            world.faults.append((call.request_id, call.operation.id, error))
+
+        doors.append(McpDoor(CATALOGUE, world.pipeline, SETTINGS, report))
+        async with doors[0].running():
+            yield House(world)

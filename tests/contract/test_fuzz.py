@@ -1,0 +1,87 @@
+"""Schemathesis against the whole application, in process: every check, no failure, no fault of ours."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import schemathesis
+from schemathesis.config import GenerationConfig, PhasesConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig, StatefulPhaseConfig
+from schemathesis.config._auth import AuthConfig
+from schemathesis.engine import Status, from_schema
+from schemathesis.engine.events import EngineFinished, NonFatalError, ScenarioFinished
+from schemathesis.python.asgi import HOST as TEST_SERVER
+from schemathesis.python.asgi import shutdown_lifespans
+
+from tests.contract.stage import INTERNAL, OPERATIONS, House, open_house
+from transports.http.asgi import Receive, Scope, Send
+
+EXAMPLES = 12
+ALLOWED = {501, 502, 503}
+
+
+@dataclass
+class Stand:
+    """The application for a test client of another loop: its house stands as long as the client's lifespan."""
+
+    folder: Path
+    house: House | None = None
+    secret: str = ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._stand(receive, send)
+            return
+        assert self.house is not None
+        await self.house.world.door(scope, receive, send)
+
+    async def _stand(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with open_house(self.folder, TEST_SERVER) as house:
+            self.house = house
+            self.secret = (await house.stage()).who.secret
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def configuration(secret: str) -> SchemathesisConfig:
+    """Every check; the same cases in every run."""
+    auth = AuthConfig(openapi={"bearerAuth": {"bearer": secret}, "internalBearer": {"bearer": INTERNAL}})
+    generation = GenerationConfig(max_examples=EXAMPLES, deterministic=True, database="none", no_shrink=True)
+    # Sequences of calls run by command; here each operation is asked by itself.
+    phases = PhasesConfig(stateful=StatefulPhaseConfig(enabled=False))
+    project = ProjectConfig(auth=auth, generation=generation, phases=phases, continue_on_failure=True, workers=1)
+    return SchemathesisConfig(projects=ProjectsConfig(default=project), seed=1)
+
+
+def test_no_generated_call_breaks_a_promise(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    try:
+        schemathesis.openapi.from_asgi("/openapi.json", stand)  # starts it
+        schema = schemathesis.openapi.from_asgi("/openapi.json", stand, config=configuration(stand.secret))
+        failures: list[str] = []
+        statuses: Counter[int] = Counter()
+        labels: set[str] = set()
+        for event in from_schema(schema).execute():
+            if isinstance(event, NonFatalError):
+                failures.append(f"{event.label}: {event.value}")
+            elif isinstance(event, ScenarioFinished):
+                labels.add(event.label or "")
+                statuses.update(each.response.status_code for each in event.recorder.interactions.values() if each.response is not None)
+                for checks in event.recorder.checks.values():
+                    failures += [
+                        f"{event.label} {check.name}: {check.failure_info.failure.title}\n{check.failure_info.failure.message}\n"
+                        f"{check.failure_info.code_sample}"
+                        for check in checks
+                        if check.status is Status.FAILURE and check.failure_info is not None
+                    ]
+            elif isinstance(event, EngineFinished):
+                assert event.running_time > 0
+        assert stand.house is not None
+        assert stand.house.world.faults == []
+    finally:
+        shutdown_lifespans()
+    assert not failures, f"{len(failures)} failures\n\n" + "\n\n".join(sorted(set(failures)))
+    assert {status for status in statuses if status >= 500} <= ALLOWED
+    assert sum(statuses.values()) > 20 * len(OPERATIONS), statuses
+    assert len(labels) >= len(OPERATIONS)

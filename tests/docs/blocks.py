@@ -1,0 +1,28 @@
+"""The fenced blocks of the documents that people read first."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    """One block and where it stands."""
+
+    document: str
+    language: str
+    text: str
+
+
+def blocks(*languages: str, document: str | None = None) -> list[Block]:
+    """The blocks in these languages, in the order in which they are read."""
+    found = [Block(path.name, language, text) for path in DOCUMENTS for language, text in FENCE.findall(path.read_text())]
+    return [block for block in found if block.language in languages and document in (None, block.document)]
+
+
+def every_block() -> list[Block]:
+    """All of them."""
+    return [Block(path.name, language, text) for path in DOCUMENTS for language, text in FENCE.findall(path.read_text())]

@@ -1,0 +1,30 @@
+"""What the documents repeat is what the code says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import DOCUMENTS, ROOT
+from tests.docs.tables import TABLES, renewed
+
+LINK = re.compile(r"\[[^\]]+\]\(([^)#]+)[^)]*\)")
+
+
+@pytest.mark.parametrize("document", TABLES)
+def test_a_table_that_repeats_code_is_up_to_date(document: str) -> None:
+    """`python -m tests.docs.tables` writes it anew."""
+    assert (ROOT / document).read_text() == renewed(document)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_to_a_file_leads_to_one(document: Path) -> None:
+    targets = [target for target in LINK.findall(document.read_text()) if not target.startswith("http")]
+    assert [target for target in targets if not (document.parent / target).exists()] == []
+
+
+def test_the_changelog_keeps_to_its_format() -> None:
+    headings = re.findall(r"^#+ .*$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[:2] == ["# Changelog", "## [Unreleased]"]
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert {heading.removeprefix("### ") for heading in headings if heading.startswith("### ")} <= kinds
