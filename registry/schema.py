@@ -47,7 +47,8 @@ def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | N
     shown: Json = {"type": "object", "properties": properties}
     if required:
         shown["required"] = required
-    return {**shown, "additionalProperties": False, **compact.kept()}
+    # Choice: that unknown arguments are refused is not spelled out in every definition: the refusal names the known ones.
+    return {**shown, **compact.kept()}
 
 
 def output_schema(result: Any) -> Answer:

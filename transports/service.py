@@ -179,10 +179,10 @@ def mcp_settings(service: Service, hosts: Iterable[str] = (), origins: Iterable[
     """What the MCP door is told; replicas with one keyring seal with the same keys."""
     given = service.settings.mcp_state_keys.get_secret_value() or service.keyring_text
     keys = tuple(hashlib.sha256(b"mcp-state|" + key.strip().encode()).digest() for key in given.split(",") if key.strip())
-    names = sorted(hosts)
     return McpSettings(
         version=VERSION,
         state_keys=keys,
-        allowed_hosts=(*names, *(f"{name}:*" for name in names)),
+        allowed_hosts=tuple(sorted(hosts)),
         allowed_origins=tuple(sorted(origins)),
+        authorization_servers=(service.settings.auth_issuer,) if service.settings.auth_issuer else (),
     )

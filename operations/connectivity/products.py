@@ -17,7 +17,7 @@ from storage.products import ProductRow, find_product, insert_product, list_prod
 # Choice: two upper-case letters as in ISO 3166-1, but any two: the codes are the operator's own words.
 Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$")]
 # Choice: no control characters in a name that other people will be shown.
-ProductName = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="For people.")]
+ProductName = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="Shown to buyers; 1-80 characters.")]
 
 
 class NewProduct(Input):
@@ -25,10 +25,10 @@ class NewProduct(Input):
 
     name: ProductName
     data_mb: Annotated[int, Field(ge=1, description="Megabytes (10^6 bytes).")]
-    validity_days: Annotated[int, Field(ge=1, description="Days.")]
-    countries: Annotated[list[Country], Field(min_length=1, max_length=250, description='Your own claim: ["DE","FR"].')]
-    price_cents: Annotated[int, Field(ge=1, description="Minor units.")]
-    currency: Annotated[Currency, Field(description="Of the price.")]
+    validity_days: Annotated[int, Field(ge=1, description="Days it is valid, from 1.")]
+    countries: Annotated[list[Country], Field(min_length=1, max_length=250, description='Countries you promise, ISO 3166: ["DE","FR"].')]
+    price_cents: Annotated[int, Field(ge=1, description="Price in minor units (cents).")]
+    currency: Annotated[Currency, Field(description="Currency of the price (ISO 4217).")]
     package_template_id: Annotated[int, Field(ge=1, description="Upstream template to draw from.")]
     account_id: Annotated[int | None, Field(ge=1, description="Upstream account; absent: yours.")] = None
 

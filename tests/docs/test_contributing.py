@@ -49,6 +49,7 @@ async def test_the_example_operation_is_served_by_http_and_mcp_alike(module: Mod
 async def test_the_example_of_the_example_operation_is_its_answer(module: ModuleType, tmp_path: Path) -> None:
     [operation] = Toolset("estimates", "", (module,)).operations()
     async with open_house(tmp_path, catalogue=Catalogue([Toolset("estimates", "How much.", (module,))])) as house:
-        async with house.world.client((await house.world.caller()).secret) as http:
-            for example in operation.examples:
-                assert (await http.get(f"/v1/estimates/{example.input['days']}")).json() == example.answer
+        http = house.world.client((await house.world.caller()).secret)
+        for example in operation.examples:
+            assert (await http.get(f"/v1/estimates/{example.input['days']}")).json() == example.answer
+        await http.aclose()

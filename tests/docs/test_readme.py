@@ -66,7 +66,7 @@ def server(place: Path) -> Iterator[Running]:
 def shell(place: Path, text: str, **environment: str) -> subprocess.Popen[str]:
     """A shell of a reader who has followed the README so far, in a process group of its own."""
     path = f"{place / '.venv' / 'bin'}:{os.environ['PATH']}"
-    given = {**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    given = {**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1", "SERVICE_PORT": "0", **environment}
     return subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", text],
         cwd=place,

@@ -88,11 +88,10 @@ def test_an_input_has_no_titles_no_references_and_no_second_way_to_say_nothing()
                     "description": "Labels.",
                     "type": "object",
                 },
-                "idempotency_key": {"type": "string", "description": "Same key, one effect: e.g. a UUID."},
+                "idempotency_key": {"type": "string", "description": "Same key, one effect; e.g. a UUID."},
                 "confirm_token": {"type": "string", "description": "From the first answer, after the user has agreed."},
             },
             "required": ["window", "gone", "iccid", "idempotency_key"],
-            "additionalProperties": False,
         }
     )
 

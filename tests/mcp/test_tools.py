@@ -87,7 +87,6 @@ Use list_notes to find its name.\
                 "type": "object",
                 "properties": {"name": {"description": "Name of the note, 1-100 characters.", "type": "string"}},
                 "required": ["name"],
-                "additionalProperties": False,
             },
             "outputSchema": {
                 "description": "A note and how often it was written.",
@@ -109,10 +108,9 @@ Use list_notes to find its name.\
                     "name": {"description": "Name of the note, 1-100 characters.", "type": "string"},
                     "tags": {"default": [], "description": "Labels.", "items": {"type": "string"}, "type": "array"},
                     "megabytes": {"minimum": 1, "type": "integer", "description": "Megabytes, at least 1."},
-                    "idempotency_key": {"type": "string", "description": "Same key, one effect: e.g. a UUID."},
+                    "idempotency_key": {"type": "string", "description": "Same key, one effect; e.g. a UUID."},
                 },
                 "required": ["name", "idempotency_key"],
-                "additionalProperties": False,
             },
             "annotations": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
         }
@@ -126,11 +124,9 @@ Use list_notes to find its name.\
                 "type": "object",
                 "properties": {
                     "name": {"description": "Name of the note, 1-100 characters.", "type": "string"},
-                    "idempotency_key": {"type": "string", "description": "Same key, one effect: e.g. a UUID."},
                     "confirm_token": {"type": "string", "description": "From the first answer, after the user has agreed."},
                 },
                 "required": ["name"],
-                "additionalProperties": False,
             },
             "annotations": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False},
         }

@@ -117,7 +117,7 @@ def make_server(
         timeout_keep_alive=deadlines.keep_alive,
         timeout_graceful_shutdown=deadlines.shutdown,
     )
-    listen_to_uvicorn(logs)
+    listen_to_libraries(logs)
     return server_type(ready)(config)
 
 
@@ -142,12 +142,13 @@ def server_type(ready: Callable[[], None]) -> type["uvicorn.Server"]:
     return Server
 
 
-def listen_to_uvicorn(logs: Logs) -> None:
-    """Its errors become lines of ours."""
-    logger = logging.getLogger("uvicorn.error")
-    logger.handlers[:] = [ServerLog(logs)]
-    logger.setLevel(logging.ERROR)
-    logger.propagate = False
+def listen_to_libraries(logs: Logs) -> None:
+    """What uvicorn and the MCP SDK say of errors becomes lines of ours, masked."""
+    for name in ("uvicorn.error", "mcp"):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [ServerLog(logs)]
+        logger.setLevel(logging.ERROR)
+        logger.propagate = False
 
 
 def settle_memory() -> None:

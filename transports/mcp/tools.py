@@ -130,7 +130,7 @@ def description(operation: AnyOperation) -> str:
 
 
 def annotations(operation: AnyOperation) -> ToolAnnotations:
-    """Hints. The two about writing mean nothing for a tool that only reads, so they are left out there."""
+    """Hints. What MCP takes for granted is left out: a tool is not idempotent, and one that only reads destroys nothing."""
     if operation.read_only:
         return ToolAnnotations(read_only_hint=True, open_world_hint=operation.upstream)
     repeatable = operation.method in ("PUT", "DELETE") or (operation.once is not None and operation.once.required)

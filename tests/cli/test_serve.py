@@ -1,0 +1,182 @@
+"""`reseller serve`: what it prints, what it keeps, how it ends."""
+
+import json
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.cli.reseller import COMMAND, environment, refused
+from tests.running import start, stop
+
+INTENTS = "/v1/connectivity/intents"
+
+
+@contextmanager
+def process(folder: Path, *words: str, **settings: str) -> Iterator[subprocess.Popen[str]]:
+    """A `serve` under way; killed when the block ends before it."""
+    given = [*COMMAND, "serve", "--port", "0", "--data", str(folder / "data"), *words]
+    with subprocess.Popen(given, cwd=folder, env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as made:
+        try:
+            yield made
+        finally:
+            if made.poll() is None:
+                made.kill()
+
+
+def test_json_is_one_line_with_seven_keys_and_then_it_serves_until_sigterm(tmp_path: Path) -> None:
+    with process(tmp_path, "--json") as server:
+        assert server.stdout is not None
+        printed = json.loads(server.stdout.readline())
+        assert list(printed) == ["base_url", "mcp_url", "api_key", "org_id", "database", "mode", "pid"]
+        assert printed["pid"] == server.pid
+        assert printed["mode"] == "demo"
+        assert printed["database"] == str(tmp_path / "data" / "service.db")
+        assert printed["mcp_url"] == printed["base_url"] + "/mcp"
+        assert httpx.get(printed["base_url"] + "/health").json()["ok"] is True
+        server.send_signal(signal.SIGTERM)
+        rest, log = server.communicate(timeout=20)
+    assert (server.returncode, rest) == (0, "")
+    assert [json.loads(line)["path"] for line in log.splitlines()] == ["/health"]
+
+
+def test_the_tree_says_where_everything_is(tmp_path: Path) -> None:
+    with process(tmp_path, SERVICE_LOG="off") as server:
+        assert server.stdout is not None
+        lines = [server.stdout.readline()]
+        while lines[-1] != "}\n":
+            lines.append(server.stdout.readline())
+        server.send_signal(signal.SIGINT)
+        rest, log = server.communicate(timeout=20)
+    tree = "".join(lines)
+    assert [name for name in ("API", "MCP", "Docs", "OpenAPI", "Database", "Mode", "Key") if f"─ {name}" not in tree] == []
+    key = re.search(r"ak_\w{46}", tree)
+    assert key is not None and tree.count(key.group()) == 3
+    assert "curl -s http://127.0.0.1:" in tree
+    assert json.loads(tree[tree.index("{\n") :])["mcpServers"]["connectivity"]["headers"] == {"Authorization": f"Bearer {key.group()}"}
+    assert (server.returncode, rest, log) == (0, "", "")
+
+
+def audited(data: Path) -> list[tuple[str, str, str]]:
+    with closing(sqlite3.connect(data / "service.db")) as database:
+        return database.execute("select surface, operation, outcome from audit order by at").fetchall()
+
+
+def test_a_second_start_keeps_the_organisation_and_the_first_key_works_and_nothing_buffered_is_lost(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    first = start(data)
+    bearer = {"Authorization": f"Bearer {first.api_key}"}
+    with httpx.Client(base_url=first.base_url, headers=bearer) as http:
+        issued = http.post(INTENTS, json={"plan": "test_global_1gb"}, headers={"Idempotency-Key": "one"}).json()
+        for _ in range(3):
+            assert http.get(f"{INTENTS}/{issued['id']}").status_code == 200
+        assert http.get(f"{INTENTS}/cni_none").status_code == 404
+    assert stop(first) == 0  # at once: the last calls are still in the buffer
+    assert [row[1:] for row in audited(data)] == [
+        ("create_connectivity_intent", "ok"),
+        *[("get_connectivity_intent", "ok")] * 3,
+        ("get_connectivity_intent", "not_found"),
+    ]
+    second = start(data)
+    try:
+        assert (second.organisation, second.api_key) == (first.organisation, None)
+        with httpx.Client(base_url=second.base_url, headers=bearer) as http:
+            assert http.get(f"{INTENTS}/{issued['id']}").json() == issued
+            repeated = http.post(INTENTS, json={"plan": "test_global_1gb"}, headers={"Idempotency-Key": "one"})
+            assert (repeated.json(), repeated.headers["Idempotent-Replayed"]) == (issued, "true")
+    finally:
+        assert stop(second) == 0
+
+
+def test_a_port_that_is_taken_is_told_in_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, message = refused("serve", "--port", str(port), cwd=tmp_path)
+    assert code == 2
+    assert message == f"port {port} on 127.0.0.1: Address already in use; stop what holds it, or use --port 0\n"
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_directory_that_cannot_be_made_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    code, message = refused("serve", "--port", "0", "--data", tmp_path / "file" / "data", cwd=tmp_path)
+    assert code == 2
+    assert message.startswith(f"SERVICE_DATA: {tmp_path / 'file' / 'data'} cannot be made (") and message.count("\n") == 1
+
+
+def test_a_file_that_is_no_database_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "service.db").write_text("not a database " * 100)
+    assert refused("serve", "--port", "0", cwd=tmp_path) == (3, "the file is not a database\n")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"SERVICE_PROT": "1"}, "unknown setting SERVICE_PROT; `reseller doctor` lists the known ones\n"),
+        (
+            {"SERVICE_ENV": "production"},
+            "SERVICE_ENV=production needs SERVICE_DATABASE_URL, SERVICE_SECRET_KEYS, SERVICE_BASE_URL; "
+            "nothing falls back to a simulation there\n",
+        ),
+        ({"SERVICE_SECRET_KEYS": "k1:c2hvcnQ="}, "SERVICE_SECRET_KEYS: key 'k1' of the keyring has 5 bytes; AES-256 takes 32\n"),
+    ],
+    ids=["unknown", "production", "keyring"],
+)
+def test_a_setting_that_is_wrong_stops_the_start_and_is_named(settings: dict[str, str], message: str, tmp_path: Path) -> None:
+    assert refused("serve", "--port", "0", cwd=tmp_path, **settings) == (2, message)
+
+
+PROBE = """
+import sys
+from transports.http import serve
+original = serve.make_server
+def make_server(app, *, ready, **rest):
+    def told():
+        print(*sorted(sys.modules), file=sys.stderr, flush=True)
+        ready()
+    return original(app, ready=told, **rest)
+serve.make_server = make_server
+from transports.cli.main import main
+main()
+"""
+LATE = {
+    "mcp",
+    "mcp_types",
+    "httpx",
+    "httpx2",
+    "aiohttp",
+    "stripe",
+    "openai",
+    "alembic",
+    "typer.rich_utils",
+    "rich",
+    "jinja2",
+    "jwt",
+    "psycopg",
+    "segno",
+}
+
+
+def test_what_serves_nothing_yet_is_not_imported_when_it_listens(tmp_path: Path) -> None:
+    """On an up-to-date database; the time to the first answer hangs on it."""
+    stop(start(tmp_path / "data"))
+    words = [COMMAND[0], "-P", "-c", PROBE, "serve", "--port", "0", "--json"]
+    with subprocess.Popen(words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None and server.stderr is not None
+        assert json.loads(server.stdout.readline())["pid"] == server.pid
+        os.kill(server.pid, signal.SIGTERM)
+        loaded = set(server.stderr.readline().split())
+        server.communicate(timeout=20)
+    assert "uvicorn" in loaded
+    assert sorted(LATE & loaded) == []
