@@ -74,6 +74,17 @@ def integer(digits: str) -> int:
     return int(digits)
 
 
+def with_whole_numbers(raw: bytes) -> Any:
+    """The value, with 5.0 as the integer 5: JSON knows one kind of number, and some clients write every one of them so."""
+    return json.loads(raw, parse_float=whole)
+
+
+def whole(digits: str) -> int | float:
+    """An integer where nothing is lost by it."""
+    value = float(digits)
+    return int(value) if value.is_integer() and abs(value) <= INTEGER else value
+
+
 def check_value(root: Any) -> None:
     """Walk the value once: finite numbers, integer range, node count, clean strings, depth."""
     stack: list[tuple[Any, int]] = [(root, 1)]

@@ -17,7 +17,9 @@ from storage.products import ProductRow, find_product, insert_product, list_prod
 # Choice: two upper-case letters as in ISO 3166-1, but any two: the codes are the operator's own words.
 Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$")]
 # Choice: no control characters in a name that other people will be shown.
-ProductName = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="Shown to buyers; 1-80 characters.")]
+ProductName = Annotated[
+    str, Field(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="Shown to buyers; 1-80 characters.")
+]
 
 
 class NewProduct(Input):

@@ -4,10 +4,11 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
 import schemathesis
 from schemathesis.config import GenerationConfig, PhasesConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig, StatefulPhaseConfig
 from schemathesis.config._auth import AuthConfig
-from schemathesis.engine import Status, from_schema
+from schemathesis.engine import from_schema
 from schemathesis.engine.events import EngineFinished, NonFatalError, ScenarioFinished
 from schemathesis.python.asgi import HOST as TEST_SERVER
 from schemathesis.python.asgi import shutdown_lifespans
@@ -54,6 +55,38 @@ def configuration(secret: str) -> SchemathesisConfig:
     return SchemathesisConfig(projects=ProjectsConfig(default=project), seed=1)
 
 
+def excused(label: str, check: str, body: dict[str, object]) -> bool:
+    """What the checks cannot know, each with its reason."""
+    if check == "allow_header_conformance":  # GET would read an event whose id is `observe`: 404, not 405
+        return label == "POST /v1/connectivity/events/observe"
+    if check == "positive_data_acceptance":
+        return (
+            body.get("code") == "invalid_json"  # the limits of all JSON (security.md 3.5): no schema repeats them at every value
+            or (body.get("param") == "url" and "webhook_endpoints" in label)  # no schema says which hosts are public
+            or body.get("param") == "occurred_at"  # no schema says that a date-time is not before 1970
+        )
+    return False
+
+
+def failed(event: ScenarioFinished) -> list[str]:
+    """The failures of one scenario that are ours."""
+    found: list[str] = []
+    for case, checks in event.recorder.checks.items():
+        interaction = event.recorder.interactions.get(case)
+        response = interaction.response if interaction else None
+        for check in checks:
+            info = check.failure_info
+            if info is None or excused(event.label or "", check.name, body_of(response.content if response else None)):
+                continue
+            found.append(f"{event.label} {check.name}: {info.failure.title}\n{info.failure.message}\n{info.code_sample}")
+    return found
+
+
+def body_of(content: bytes | None) -> dict[str, object]:
+    """The refusal, where the answer is one."""
+    return orjson.loads(content) if content and content[:1] == b"{" else {}
+
+
 def test_no_generated_call_breaks_a_promise(tmp_path: Path) -> None:
     stand = Stand(tmp_path)
     try:
@@ -68,13 +101,7 @@ def test_no_generated_call_breaks_a_promise(tmp_path: Path) -> None:
             elif isinstance(event, ScenarioFinished):
                 labels.add(event.label or "")
                 statuses.update(each.response.status_code for each in event.recorder.interactions.values() if each.response is not None)
-                for checks in event.recorder.checks.values():
-                    failures += [
-                        f"{event.label} {check.name}: {check.failure_info.failure.title}\n{check.failure_info.failure.message}\n"
-                        f"{check.failure_info.code_sample}"
-                        for check in checks
-                        if check.status is Status.FAILURE and check.failure_info is not None
-                    ]
+                failures += failed(event)
             elif isinstance(event, EngineFinished):
                 assert event.running_time > 0
         assert stand.house is not None

@@ -55,9 +55,7 @@ class HttpDoor:
             return
         request = cast(HttpScope, scope)
         visit = Visit(self._ids.new("req_"), self._clock.monotonic(), request["method"] == "HEAD")
-        state = request.get("state")
-        if state is not None:
-            state[REQUEST] = visit.request_id
+        request.setdefault("state", {})[REQUEST] = visit.request_id
         try:
             await self._serve(request, receive, send, visit)
         except Exception as error:

@@ -1,0 +1,20 @@
+"""One server for the tests of a file, over a database that the commands share with it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.running import Running, running
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory the commands run in; the data lies in `data`, as it does for a user."""
+    return tmp_path_factory.mktemp("place")
+
+
+@pytest.fixture(scope="module")
+def server(place: Path) -> Iterator[Running]:
+    with running(place / "data") as server:
+        yield server

@@ -1,0 +1,129 @@
+"""`reseller call`: any operation, here or on a server, for programs and for people."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.reseller import refused, reseller, said
+from tests.cli.terminal import at_terminal
+from tests.running import Running
+
+
+@pytest.fixture(params=["local", "remote"])
+def where(request: pytest.FixtureRequest, server: Running) -> dict[str, str]:
+    """The settings that send a call to the database here, or to the server."""
+    if request.param == "local":
+        return {}
+    return {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
+
+
+def test_a_read_and_a_write_print_json_into_a_pipe(place: Path, where: dict[str, str]) -> None:
+    words = ("call", "create_connectivity_intent", "--plan", "test_eu_1gb", "--metadata", '{"order": "A 17"}')
+    made = reseller(*words, "--idempotency-key", "one", cwd=place, **where)
+    assert (made.returncode, made.stderr) == (0, "")
+    intent = json.loads(made.stdout)
+    assert (intent["status"], intent["livemode"], intent["metadata"]) == ("succeeded", False, {"order": "A 17"})
+    assert json.loads(said("call", "get_connectivity_intent", "--id", intent["id"], cwd=place, **where)) == intent
+
+
+def test_here_and_there_are_the_same_service(place: Path, server: Running) -> None:
+    there = {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
+    words = (
+        "call",
+        "create_connectivity_product",
+        "--name",
+        "Weekend",
+        "--data-mb",
+        "500",
+        "--validity-days",
+        "3",
+        "--countries",
+        '["DE"]',
+    )
+    product = json.loads(said(*words, cwd=place))
+    assert json.loads(said("call", "get_connectivity_product", "--id", product["id"], cwd=place, **there)) == product
+    listed = json.loads(said("call", "list_connectivity_products", "--limit", "1", cwd=place, **there))
+    assert listed == {"object": "list", "data": [product], "has_more": False}
+
+
+def test_a_refusal_teaches_on_stderr_and_ends_with_1(place: Path, where: dict[str, str]) -> None:
+    code, message = refused("call", "get_connectivity_intent", "--id", "cni_none", cwd=place, **where)
+    assert code == 1
+    lines = message.splitlines()
+    assert lines[:2] == [
+        "Your organisation has no intent with this id  [not_found]",
+        "  list_connectivity_intents names the ones you created",
+    ]
+    assert lines[2].startswith("  request id req_")
+
+
+def test_a_key_for_the_repetition_is_made_when_none_is_given(place: Path, server: Running) -> None:
+    del server
+    made = reseller("call", "create_connectivity_intent", "--plan", "test_eu_1gb", cwd=place)
+    label, _, key = made.stderr.strip().partition(": ")
+    assert label == "idempotency key" and key.startswith("cli-")
+    again = said("call", "create_connectivity_intent", "--plan", "test_eu_1gb", "--idempotency-key", key, cwd=place)
+    assert json.loads(again) == json.loads(made.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("create_intent",), "Did you mean 'create_connectivity_intent'"),
+        (("get_connectivity_intent",), "Missing option '--id'"),
+        (
+            ("create_connectivity_intent", "--metadata", "order=17"),
+            '--metadata: must be JSON, for example \'{"order": "A-17"}\'; got order=17',
+        ),
+    ],
+    ids=["operation", "option", "json"],
+)
+def test_a_command_that_cannot_be_understood_ends_with_2(words: tuple[str, ...], said: str, place: Path, server: Running) -> None:
+    del server
+    code, message = refused("call", *words, cwd=place)
+    assert code == 2
+    assert said in " ".join(message.replace("│", " ").split())
+
+
+def test_a_server_that_does_not_answer_ends_with_3(place: Path) -> None:
+    code, message = refused("call", "health_check", "--url", "http://127.0.0.1:1", cwd=place)
+    assert (code, message) == (3, "--url: http://127.0.0.1:1 does not answer (refused); is the server running there?\n")
+
+
+def test_a_server_that_does_not_know_the_key_says_so(place: Path, server: Running) -> None:
+    code, message = refused("call", "list_connectivity_plans", "--url", server.base_url, "--key", "ak_wrong", cwd=place)
+    assert code == 1
+    assert "[unauthorized]" in message
+
+
+def test_a_database_without_an_organisation_says_how_to_get_one(tmp_path: Path) -> None:
+    assert refused("call", "list_connectivity_plans", cwd=tmp_path) == (
+        2,
+        "the database has no organisation yet; `reseller serve` on an empty one makes a demo organisation\n",
+    )
+
+
+def test_an_input_that_is_named_like_an_option_is_told_apart(place: Path, server: Running) -> None:
+    words = ("call", "create_connectivity_webhook_endpoint", "--input-url", "https://93.184.215.14/hook")
+    made = json.loads(said(*words, "--url", server.base_url, "--key", str(server.api_key), cwd=place))
+    assert made["url"] == "https://93.184.215.14/hook"
+
+
+def test_an_issued_esim_shows_its_qr_code_on_a_terminal(place: Path, server: Running) -> None:
+    del server
+    code, shown = at_terminal("call", "create_connectivity_intent", "--plan", "test_global_1gb", cwd=place)
+    assert code == 0, shown
+    assert "Scan with the phone that gets the eSIM:" in shown
+    assert len([line for line in shown.splitlines() if set("█▄▀") & set(line)]) > 10
+    assert "esim.activation_code" in shown and "LPA:1$" in shown
+
+
+def test_a_list_is_a_table_on_a_terminal_and_json_when_asked_for(place: Path, server: Running) -> None:
+    del server
+    code, table = at_terminal("call", "list_connectivity_plans", cwd=place)
+    assert code == 0
+    assert "test_global_1gb" in table and "validity_days" in table and "{" not in table.splitlines()[0]
+    code, plain = at_terminal("call", "list_connectivity_plans", "--json", cwd=place)
+    assert code == 0
+    assert json.loads(plain)["object"] == "list"
