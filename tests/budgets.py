@@ -2,6 +2,8 @@
 
 SECONDS = {
     "benchmarks": 5.0,
+    "abuse": 45.0,
+    "browser": 15.0,
     "cli": 45.0,
     "clients": 10.0,
     "conformance": 60.0,

@@ -1,13 +1,26 @@
-"""The command line as a user runs it: a process, its output and its exit code."""
+"""The command line as a user runs it: words in, output and exit code out."""
 
+import io
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
+
+from transports.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-P", "-m", "transports.cli"]
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -16,18 +29,18 @@ def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**inherited, "PYTHONPATH": str(ROOT), **(given or {})}
 
 
-def reseller(*words: str | Path, cwd: Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, in a pipe."""
-    return subprocess.run(
-        [*COMMAND, *map(str, words)],
-        cwd=cwd,
-        env=environment(settings),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def reseller(*words: str | Path, cwd: Path, **settings: str) -> Done:
+    """Run a command to its end, in a pipe. In this process, which saves the imports; what must be a process of its own uses COMMAND."""
+    out, err = io.TextIOWrapper(io.BytesIO(), write_through=True), io.TextIOWrapper(io.BytesIO(), write_through=True)
+    argv = patch.object(sys, "argv", ["reseller", *map(str, words)])
+    code: object = 0
+    with chdir(cwd), patch.dict(os.environ, environment(settings), clear=True), argv, redirect_stdout(out), redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+    assert code is None or isinstance(code, int), code
+    return Done(code or 0, *(stream.buffer.getvalue().decode() for stream in (out, err) if isinstance(stream.buffer, io.BytesIO)))
 
 
 def said(*words: str | Path, cwd: Path, **settings: str) -> str:

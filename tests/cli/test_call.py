@@ -29,19 +29,12 @@ def test_a_read_and_a_write_print_json_into_a_pipe(place: Path, where: dict[str,
 
 def test_here_and_there_are_the_same_service(place: Path, server: Running) -> None:
     there = {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
-    words = (
-        "call",
-        "create_connectivity_product",
-        "--name",
-        "Weekend",
-        "--data-mb",
-        "500",
-        "--validity-days",
-        "3",
-        "--countries",
-        '["DE"]',
-    )
-    product = json.loads(said(*words, cwd=place))
+    fields = {"name": "Weekend", "data-mb": 500, "validity-days": 3, "price-cents": 500, "currency": "EUR", "package-template-id": 7}
+    words = ("call", "create_connectivity_product", *(f"--{name}={value}" for name, value in fields.items()))
+    product = json.loads(said(*words, "--countries", "DE,FR", cwd=place))
+    assert product["countries"] == ["DE", "FR"]
+    assert json.loads(said(*words, "--countries", '["DE", "FR"]', cwd=place))["countries"] == ["DE", "FR"]
+    product = json.loads(said("call", "list_connectivity_products", cwd=place))["data"][0]
     assert json.loads(said("call", "get_connectivity_product", "--id", product["id"], cwd=place, **there)) == product
     listed = json.loads(said("call", "list_connectivity_products", "--limit", "1", cwd=place, **there))
     assert listed == {"object": "list", "data": [product], "has_more": False}

@@ -16,7 +16,7 @@ from schemathesis.python.asgi import shutdown_lifespans
 from tests.contract.stage import INTERNAL, OPERATIONS, House, open_house
 from transports.http.asgi import Receive, Scope, Send
 
-EXAMPLES = 12
+EXAMPLES = 20
 ALLOWED = {501, 502, 503}
 
 
@@ -78,7 +78,8 @@ def failed(event: ScenarioFinished) -> list[str]:
             info = check.failure_info
             if info is None or excused(event.label or "", check.name, body_of(response.content if response else None)):
                 continue
-            found.append(f"{event.label} {check.name}: {info.failure.title}\n{info.failure.message}\n{info.code_sample}")
+            answered = response.content.decode(errors="replace")[:600] if response else "no answer"
+            found.append(f"{event.label} {check.name}: {info.failure.title}\n{info.failure.message}\n{answered}\n{info.code_sample}")
     return found
 
 

@@ -96,9 +96,12 @@ def flag(field: str) -> str:
 
 
 def read(operation: AnyOperation, name: str, given: object) -> object:
-    """Objects and arrays are given as JSON text."""
-    if not isinstance(given, str) or not takes_json(operation.params.model_fields[name].annotation):
+    """Objects and arrays are given as JSON text; an array of words may be `DE,FR` as well."""
+    annotation = operation.params.model_fields[name].annotation
+    if not isinstance(given, str) or not takes_json(annotation):
         return given
+    if kind_of(annotation) == "list" and not given.startswith("["):
+        return [word.strip() for word in given.split(",")]
     try:
         return orjson.loads(given)
     except orjson.JSONDecodeError:

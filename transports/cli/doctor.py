@@ -15,7 +15,7 @@ import typer
 from registry.clock import SystemClock
 from registry.errors import Refusal
 from registry.ids import SystemIds
-from storage.migrate import HEAD, SchemaMismatch, current_revision
+from storage.migrate import HEAD, SchemaMismatch, current_revision, refuse_unknown
 from transports.cli.failure import Failure
 from transports.cli.render import print_line
 from transports.keyring_file import keyring_setting, open_keyring
@@ -69,8 +69,9 @@ def database(settings: Settings) -> Finding:
     shown = str(settings.data / "service.db") if settings.embedded else "PostgreSQL"
     try:
         revision = current_revision(settings.store_url)
+        refuse_unknown(revision)
     except SchemaMismatch as error:
-        return Finding("database", f"{shown}: {error}", "run the newer program, or restore an older backup: reseller db restore")
+        return Finding("database", f"{shown}: {error}", "run the newer program, or put an older backup back: reseller db restore FILE")
     except (Refusal, sqlite3.Error, OSError) as error:
         return Finding("database", f"{shown}: {error}", "check SERVICE_DATABASE_URL, the directory's permissions and free space")
     if revision == HEAD:

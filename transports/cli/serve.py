@@ -1,6 +1,7 @@
 """`reseller serve`: one process with every door open."""
 
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,16 +38,24 @@ def serve(
 
 async def listen(settings: Settings, *, as_json: bool) -> None:
     """Bind first, so that the printed address is the real one; then build, then serve until told to stop."""
-    from transports.app import Application
-    from transports.http.deadlines import Deadlines
-    from transports.http.serve import bind, make_server, port_of
-    from transports.logs import Logs
-    from transports.service import build_service
+    from transports.http.serve import bind
 
     try:
         bound = bind(settings.host, settings.port)
     except OSError as error:
         raise Failure(f"port {settings.port} on {settings.host}: {error.strerror}; stop what holds it, or use --port 0") from None
+    with bound:
+        await serve_on(bound, settings, as_json=as_json)
+
+
+async def serve_on(bound: socket.socket, settings: Settings, *, as_json: bool) -> None:
+    """The service behind a bound socket."""
+    from transports.app import Application
+    from transports.http.deadlines import Deadlines
+    from transports.http.serve import make_server, port_of
+    from transports.logs import Logs
+    from transports.service import build_service
+
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host
     logs: Logs | None = None

@@ -1,0 +1,68 @@
+"""The documentation in a browser: readable on a phone, without script, and without a request to anybody else."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.running import Running, running
+
+CHROMIUM = shutil.which("chromium")
+# Without these the browser looks up its maker's hosts at every start.
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("browser") / "data") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def phone(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page(viewport={"width": 375, "height": 667})
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/connectivity", "/docs/connectivity/create_connectivity_intent"])
+def test_a_page_fits_a_phone_and_asks_nobody_else(server: Running, phone: Page, path: str) -> None:
+    asked: list[str] = []
+    complaints: list[str] = []
+    phone.on("request", lambda request: asked.append(request.url))
+    phone.on("console", lambda message: complaints.append(message.text))
+    answer = phone.goto(server.base_url + path)
+    assert answer is not None and answer.status == 200
+    assert phone.locator("h1").count() == 1
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 375
+    assert phone.locator("script").count() == 0
+    assert all(url.startswith(server.base_url) for url in asked)
+    assert [text for text in complaints if "favicon" not in text] == []
+
+
+def test_every_operation_is_reached_by_links_and_the_keyboard(server: Running, phone: Page) -> None:
+    phone.goto(server.base_url + "/docs")
+    phone.get_by_role("link", name="connectivity", exact=False).first.click()
+    phone.get_by_role("link", name="Issue an eSIM").first.focus()
+    phone.keyboard.press("Enter")
+    phone.wait_for_load_state()
+    assert phone.url.endswith("/create_connectivity_intent")
+    assert "test_eu_1gb" in phone.content()

@@ -1,0 +1,73 @@
+"""`reseller mcp`: what clients are configured with, and the server over stdio."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import httpx
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from tests.cli.reseller import COMMAND, ROOT, environment, said
+from tests.running import running
+
+KEY = "ak_of_the_test"
+URL = "https://esim.example/mcp"
+
+
+def config(client: str, place: Path) -> str:
+    return said("mcp", "config", client, "--url", URL, cwd=place, RESELLER_API_KEY=KEY)
+
+
+def test_claude_code_gets_its_command(tmp_path: Path) -> None:
+    words = shlex.split(config("claude-code", tmp_path))
+    assert words[:3] == ["claude", "mcp", "add"]
+    assert words[3:] == ["--transport", "http", "connectivity", URL, "--header", f"Authorization: Bearer {KEY}"]
+
+
+def test_cursor_and_vscode_get_the_address_and_the_key(tmp_path: Path) -> None:
+    headers = {"Authorization": f"Bearer {KEY}"}
+    assert json.loads(config("cursor", tmp_path)) == {"mcpServers": {"connectivity": {"url": URL, "headers": headers}}}
+    assert json.loads(config("vscode", tmp_path)) == {"servers": {"connectivity": {"type": "http", "url": URL, "headers": headers}}}
+
+
+def test_claude_desktop_gets_a_local_command_that_finds_the_database_from_anywhere(tmp_path: Path) -> None:
+    text = config("claude-desktop", tmp_path)
+    [server] = json.loads(text)["mcpServers"].values()
+    assert server == {
+        "command": str(Path(sys.executable).with_name("reseller")),
+        "args": ["mcp", "stdio", "--data", str(tmp_path / "data")],
+    }
+    assert KEY not in text
+
+
+@pytest.mark.anyio
+async def test_a_python_client_issues_an_esim_over_stdio(tmp_path: Path) -> None:
+    words = [*COMMAND[1:], "mcp", "stdio", "--toolsets", "connectivity"]
+    server = StdioServerParameters(command=COMMAND[0], args=words, cwd=tmp_path, env=environment())
+    with anyio.fail_after(30):
+        async with Client(server) as client:
+            assert "create_connectivity_intent" in {tool.name for tool in (await client.list_tools()).tools}
+            arguments = {"plan": "test_global_1gb", "idempotency_key": "one"}
+            made = (await client.call_tool("create_connectivity_intent", arguments)).structured_content
+    assert made is not None and made["status"] == "succeeded"
+    there = await anyio.to_thread.run_sync(lambda: said("call", "get_connectivity_intent", "--id", made["id"], cwd=tmp_path))
+    assert json.loads(there) == made
+
+
+def test_the_documents_are_printed_and_written_as_they_are_committed(tmp_path: Path) -> None:
+    assert said("openapi", cwd=tmp_path) == (ROOT / "docs" / "openapi.json").read_text()
+    written = said("reference", "pages", cwd=tmp_path).splitlines()
+    assert sorted(written) == sorted(f"pages/{path.name}" for path in (ROOT / "docs" / "reference").glob("*.md"))
+    for path in (ROOT / "docs" / "reference").glob("*.md"):
+        assert (tmp_path / "pages" / path.name).read_text() == path.read_text()
+
+
+def test_the_document_of_a_server_is_the_one_that_is_printed_for_its_address(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as server:
+        printed = json.loads(said("openapi", "--base-url", server.base_url, cwd=tmp_path))
+        assert httpx.get(server.base_url + "/openapi.json").json() == printed
