@@ -61,21 +61,26 @@ def facts(seed: Seed) -> dict[str, Any]:
     return {"tools": len(json.loads((seed.folder / "tools.json").read_text())), "operations": len(CATALOGUE.operations)}
 
 
-def about(plan: measure.Plan) -> dict[str, Any]:
-    """The circumstances of a run."""
+def revision() -> str:
+    """What is measured; read once, before the first process starts."""
     told = subprocess.run(
         ["git", "--no-optional-locks", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.strip()
     changed = subprocess.run(
         ["git", "--no-optional-locks", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.strip()
+    return (told or "none") + (" and changes" if changed else "")
+
+
+def about(plan: measure.Plan, measured: str) -> dict[str, Any]:
+    """The circumstances of a run."""
     versions = {"Python": platform.python_version(), "SQLite": sqlite3.sqlite_version}
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "rounds": plan.rounds,
         "seconds": plan.seconds,
         "machine": machine(),
-        "revision": (told or "none") + (" and changes" if changed else ""),
+        "revision": measured,
         "versions": versions | {name: importlib.metadata.version(name) for name in PACKAGES},
     }
 
@@ -94,13 +99,14 @@ def main() -> None:
     if given.render:
         RESULTS.write_text(render(load()))
         return
+    measured = revision()
     rounds = given.rounds or (3 if given.quick else 7)
     with tempfile.TemporaryDirectory(dir=given.work, prefix="bench-") as work:
         folder = Path(work) / "samples" if given.quick else SAMPLES
         seed = sow(Path(work) / "seed", INTENTS)
         for name in chosen:
             plan = measure.Plan(rounds, SECONDS[name] / (2 if given.quick else 1), lambda text: print(text, file=sys.stderr, flush=True))
-            keep(name, {"run": about(plan), "facts": facts(seed), "rows": RUN[name](seed, plan)}, folder)
+            keep(name, {"run": about(plan, measured), "facts": facts(seed), "rows": RUN[name](seed, plan)}, folder)
         page = render(load(folder))
     if given.quick:
         print(page)

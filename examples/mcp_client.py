@@ -6,6 +6,7 @@ RESELLER_API_KEY=ak_... python examples/mcp_client.py http://127.0.0.1:8000/mcp
 import asyncio
 import os
 import sys
+from typing import Any
 
 import httpx2
 from mcp.client.client import Client
@@ -22,7 +23,7 @@ async def main(url: str, key: str) -> None:
         print(f"{len(tools.tools)} tools")
         arguments = {"plan": "test_global_1gb", "idempotency_key": "my-first-esim-over-mcp"}
         result = await client.call_tool("create_connectivity_intent", arguments)
-    answer = result.structured_content or {}
+    answer: dict[str, Any] = result.structured_content or {}
     if result.is_error:
         sys.exit(f"refused: {answer.get('error')}")
     print(f"{answer['status']}: {answer['esim']['activation_code']}")

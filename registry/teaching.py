@@ -40,10 +40,10 @@ def refuse(model: type[BaseModel], error: ValidationError) -> BadRequest:
     param = ".".join(str(part) for part in first["loc"] if part != "[key]") or None
     if first["type"] == "extra_forbidden":
         known = ", ".join(info.alias or name for name, info in model.model_fields.items()) or "none"
-        shown = mask((param or "")[:80])
+        shown = printable(mask((param or "")[:80]))
         return BadRequest(f"{shown}: unknown field", code="unknown_field", param=shown, hint=f"Remove it. Known fields: {known}")
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
-    shown = mask(param[:80]) if param else None
+    shown = printable(mask(param[:80])) if param else None
     return BadRequest(f"{shown or 'input'}: {sentence(first)}{more}", param=shown, hint=describe(model, first))
 
 
@@ -59,14 +59,18 @@ def sentence(detail: ErrorDetails) -> str:
     return f"got {seen(detail['input'])}; {rule}"
 
 
+def printable(text: str) -> str:
+    """Without control, bidi and zero-width characters."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def seen(value: Any) -> str:
     """The offending value: short, and without anything that may be a secret."""
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "an array"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    text = mask(str(value))
-    text = "".join(c if c.isprintable() else "?" for c in text)
+    text = printable(mask(str(value)))
     shown = text if len(text) <= 60 else text[:57] + "..."
     return f'"{shown}"' if isinstance(value, str) else shown
 

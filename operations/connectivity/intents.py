@@ -37,7 +37,11 @@ MetadataKey = Annotated[str, Field(pattern=r"^[^\[\]\x00-\x1f\x7f-\x9f]{1,40}$")
 MetadataValue = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 Metadata = Annotated[
     dict[MetadataKey, MetadataValue],
-    Field(max_length=50, description="Your notes: <= 50 keys of 1-40 characters, no [ ]; values <= 500."),
+    Field(
+        max_length=50,
+        description="Your notes: <= 50 keys of 1-40 characters, no [ ]; values <= 500.",
+        json_schema_extra={"additionalProperties": False},  # else the schema would allow every key that the pattern does not match
+    ),
     AfterValidator(small_enough),
 ]
 PlanId = Annotated[str, Field(min_length=1, max_length=80, description="test_eu_1gb, test_global_1gb, or another listed id.")]

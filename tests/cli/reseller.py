@@ -31,7 +31,8 @@ def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def reseller(*words: str | Path, cwd: Path, **settings: str) -> Done:
     """Run a command to its end, in a pipe. In this process, which saves the imports; what must be a process of its own uses COMMAND."""
-    out, err = io.TextIOWrapper(io.BytesIO(), write_through=True), io.TextIOWrapper(io.BytesIO(), write_through=True)
+    streams = (io.BytesIO(), io.BytesIO())
+    out, err = (io.TextIOWrapper(stream, write_through=True) for stream in streams)
     argv = patch.object(sys, "argv", ["reseller", *map(str, words)])
     code: object = 0
     with chdir(cwd), patch.dict(os.environ, environment(settings), clear=True), argv, redirect_stdout(out), redirect_stderr(err):
@@ -40,7 +41,7 @@ def reseller(*words: str | Path, cwd: Path, **settings: str) -> Done:
         except SystemExit as ended:
             code = ended.code
     assert code is None or isinstance(code, int), code
-    return Done(code or 0, *(stream.buffer.getvalue().decode() for stream in (out, err) if isinstance(stream.buffer, io.BytesIO)))
+    return Done(code or 0, streams[0].getvalue().decode(), streams[1].getvalue().decode())
 
 
 def said(*words: str | Path, cwd: Path, **settings: str) -> str:

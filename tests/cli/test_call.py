@@ -36,8 +36,8 @@ def test_here_and_there_are_the_same_service(place: Path, server: Running) -> No
     assert json.loads(said(*words, "--countries", '["DE", "FR"]', cwd=place))["countries"] == ["DE", "FR"]
     product = json.loads(said("call", "list_connectivity_products", cwd=place))["data"][0]
     assert json.loads(said("call", "get_connectivity_product", "--id", product["id"], cwd=place, **there)) == product
-    listed = json.loads(said("call", "list_connectivity_products", "--limit", "1", cwd=place, **there))
-    assert listed == {"object": "list", "data": [product], "has_more": False}
+    listed = json.loads(said("call", "list_connectivity_products", "--limit=1", cwd=place, **there))
+    assert listed == {"object": "list", "data": [product], "has_more": True}
 
 
 def test_a_refusal_teaches_on_stderr_and_ends_with_1(place: Path, where: dict[str, str]) -> None:

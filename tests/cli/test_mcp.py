@@ -7,13 +7,11 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
-import httpx
 import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from tests.cli.reseller import COMMAND, ROOT, environment, said
-from tests.running import running
+from tests.cli.reseller import COMMAND, environment, said
 
 KEY = "ak_of_the_test"
 URL = "https://esim.example/mcp"
@@ -57,17 +55,3 @@ async def test_a_python_client_issues_an_esim_over_stdio(tmp_path: Path) -> None
     assert made is not None and made["status"] == "succeeded"
     there = await anyio.to_thread.run_sync(lambda: said("call", "get_connectivity_intent", "--id", made["id"], cwd=tmp_path))
     assert json.loads(there) == made
-
-
-def test_the_documents_are_printed_and_written_as_they_are_committed(tmp_path: Path) -> None:
-    assert said("openapi", cwd=tmp_path) == (ROOT / "docs" / "openapi.json").read_text()
-    written = said("reference", "pages", cwd=tmp_path).splitlines()
-    assert sorted(written) == sorted(f"pages/{path.name}" for path in (ROOT / "docs" / "reference").glob("*.md"))
-    for path in (ROOT / "docs" / "reference").glob("*.md"):
-        assert (tmp_path / "pages" / path.name).read_text() == path.read_text()
-
-
-def test_the_document_of_a_server_is_the_one_that_is_printed_for_its_address(tmp_path: Path) -> None:
-    with running(tmp_path / "data") as server:
-        printed = json.loads(said("openapi", "--base-url", server.base_url, cwd=tmp_path))
-        assert httpx.get(server.base_url + "/openapi.json").json() == printed

@@ -7,7 +7,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ INTENTS = "/v1/connectivity/intents"
 
 
 @contextmanager
-def process(folder: Path, *words: str, **settings: str) -> Iterator[subprocess.Popen[str]]:
+def process(folder: Path, *words: str, **settings: str) -> Generator[subprocess.Popen[str]]:
     """A `serve` under way; killed when the block ends before it."""
     given = [*COMMAND, "serve", "--port", "0", "--data", str(folder / "data"), *words]
     with subprocess.Popen(given, cwd=folder, env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as made:
@@ -170,3 +170,18 @@ def test_what_serves_nothing_yet_is_not_imported_when_it_listens(tmp_path: Path)
         server.communicate(timeout=20)
     assert "uvicorn" in loaded
     assert sorted(name for name in loaded if name in LATE or name.startswith("sqlalchemy.orm")) == []
+
+
+def test_two_first_starts_at_once_make_one_organisation_and_show_one_key(tmp_path: Path) -> None:
+    with process(tmp_path, "--json") as one, process(tmp_path, "--json") as other:
+        assert one.stdout is not None and other.stdout is not None
+        printed = [json.loads(server.stdout.readline()) for server in (one, other) if server.stdout]
+        [key] = [said["api_key"] for said in printed if said["api_key"]]
+        assert printed[0]["org_id"] == printed[1]["org_id"]
+        for said in printed:
+            plans = httpx.get(said["base_url"] + "/v1/connectivity/plans", headers={"Authorization": f"Bearer {key}"})
+            assert plans.status_code == 200
+        for server in (one, other):
+            server.send_signal(signal.SIGTERM)
+            server.communicate(timeout=20)
+        assert [one.returncode, other.returncode] == [0, 0]

@@ -54,7 +54,7 @@ async def test_a_write_commits_its_audit_row_with_itself(house: House, operation
     assert (row.principal, row.organisation) == (("internal", "") if internal else (stage.who.person, stage.who.organisation))
 
 
-@pytest.mark.parametrize("operation", [each for each in WRITES if each.values[0].once is not None])  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess, reportUnknownVariableType]
+@pytest.mark.parametrize("operation", [each for each in WRITES if each.values[0].once is not None])  # pyright: ignore[reportAttributeAccessIssue]
 async def test_a_write_with_a_key_is_replayed_byte_for_byte(house: House, operation: AnyOperation) -> None:
     stage = await house.stage()
     given = stage.fitted(operation, operation.examples[0].input)

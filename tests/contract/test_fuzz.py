@@ -95,12 +95,14 @@ def test_no_generated_call_breaks_a_promise(tmp_path: Path) -> None:
         schema = schemathesis.openapi.from_asgi("/openapi.json", stand, config=configuration(stand.secret))
         failures: list[str] = []
         statuses: Counter[int] = Counter()
+        checked: set[str] = set()
         labels: set[str] = set()
         for event in from_schema(schema).execute():
             if isinstance(event, NonFatalError):
                 failures.append(f"{event.label}: {event.value}")
             elif isinstance(event, ScenarioFinished):
                 labels.add(event.label or "")
+                checked.update(check.name for checks in event.recorder.checks.values() for check in checks)
                 statuses.update(each.response.status_code for each in event.recorder.interactions.values() if each.response is not None)
                 failures += failed(event)
             elif isinstance(event, EngineFinished):
@@ -113,3 +115,4 @@ def test_no_generated_call_breaks_a_promise(tmp_path: Path) -> None:
     assert {status for status in statuses if status >= 500} <= ALLOWED
     assert sum(statuses.values()) > 20 * len(OPERATIONS), statuses
     assert len(labels) >= len(OPERATIONS)
+    assert checked >= {"ignored_auth", "not_a_server_error", "response_schema_conformance", "status_code_conformance"}

@@ -79,7 +79,7 @@ async def test_a_stranger_sees_and_changes_nothing(house: House, operation: AnyO
     assert await seen_by_owner(house, stage) == before
 
 
-@pytest.mark.parametrize("operation", [each for each in ASKED if "{id}" in each.values[0].path])  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
+@pytest.mark.parametrize("operation", [each for each in ASKED if "{id}" in each.values[0].path])  # pyright: ignore[reportAttributeAccessIssue]
 async def test_a_foreign_id_answers_as_an_unknown_one_does(house: House, operation: AnyOperation) -> None:
     stage, other = await house.stage(), await house.stage()
     given = stage.fitted(operation, operation.examples[0].input)

@@ -26,7 +26,7 @@ POSTGRES = "postgresql://reseller@127.0.0.1/reseller"
 NOT_RUN = {  # each with what must exist for it, and the reason
     "python3 ./run serve\npython3 ./run test\n": (["run"], "starts what this test is part of; tests/cli starts `serve`"),
     "python3 ./run test\npython3 ./run test tests/docs -k settings\n.ci/run\n": (["run", ".ci/run"], "starts what this test is part of"),
-    "python3 ./run test --inline-snapshot=fix\n": (["run"], "rewrites tests"),
+    "python3 ./run test --inline-snapshot=fix\n": (["run", "tests/contract/test_snapshots.py"], "rewrites tests"),
     "python3 ./run bench\npython3 ./run bench --render\n": (["run", "benchmarks/__main__.py"], "takes minutes"),
     "reseller serve\nreseller worker\n": (["transports/cli/worker.py"], "tests/cli runs both"),
     "uv pip compile": (["requirements.in", "requirements-dev.in", "requirements-bench.in", "requirements-boot.txt"], "needs the network"),

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 import orjson
@@ -115,7 +116,7 @@ class Bench:
         """One call that a test has built itself."""
         return said(await answer(at.pipeline if at else self.world.pipeline, call, self._report))
 
-    async def token(self, operation: AnyOperation, who: Credentials, /, **arguments: object) -> str:
+    async def token(self, operation: AnyOperation, who: Credentials, /, **arguments: Any) -> str:
         """A confirm token for exactly this call."""
         challenge = await self.ask(operation, who, **arguments)
         assert challenge.status == 202, challenge
@@ -174,12 +175,12 @@ class Bench:
         )
         return Replica(pipeline, journal, blocks)
 
-    async def at_once(self, count: int, operation: AnyOperation, who: Credentials, /, **asked: object) -> list[Said]:
+    async def at_once(self, count: int, operation: AnyOperation, who: Credentials, /, **asked: Any) -> list[Said]:
         """The same call so many times in parallel."""
         answers: list[Said] = []
 
         async def one() -> None:
-            answers.append(await self.ask(operation, who, **asked))  # pyright: ignore[reportArgumentType]  # tests name the keywords of ask
+            answers.append(await self.ask(operation, who, **asked))
 
         async with anyio.create_task_group() as group:
             for _ in range(count):

@@ -1,5 +1,7 @@
 """The order of the stages: who is asked what first."""
 
+from typing import Any
+
 import pytest
 
 from registry.call import Call
@@ -132,6 +134,25 @@ async def test_a_caller_given_by_a_door_is_not_asked_for_a_credential(bench: Ben
     local = Caller("local", pro.person, pro.organisation, "Reseller", Tier.PRO, Role.MEMBER, int(Scope.READ | Scope.ANY))
     assert (await bench.ask(things.make_thing, caller=local, surface="cli", name="x")).status == 201
     assert (await bench.ask(things.begin_session_only, caller=local, surface="cli", name="x")).status == 401
+
+
+@pytest.mark.parametrize(("size", "status"), [(5, 201), (5.0, 201), (5.5, 400), ("5", 400), (True, 400), (None, 400), (1e300, 400)])
+async def test_an_integer_may_be_written_with_a_fraction_of_nothing(bench: Bench, pro: Credentials, size: object, status: int) -> None:
+    said = await bench.ask(things.make_thing, pro, name="x", size=size)
+    assert (said.status, said.json.get("param")) == (status, None if status == 201 else "size")
+
+
+async def test_five_and_five_point_nothing_are_the_same_input(bench: Bench, pro: Credentials) -> None:
+    first = await bench.ask(things.make_thing, pro, key="k", name="x", size=5)
+    assert (await bench.ask(things.make_thing, pro, key="k", name="x", size=5.0)).body == first.body
+
+
+async def test_a_refusal_repeats_no_control_characters(bench: Bench, pro: Credentials) -> None:
+    bad: list[dict[str, Any]] = [{"tags": {"a\x1b[31m\u202e": 5}}, {"a\x1b[31m\u202e": 5}, {"size": "a\x1b[31m\u202e"}]
+    for given in bad:
+        said = await bench.ask(things.make_thing, pro, name="x", **given)
+        assert said.status == 400
+        assert all(character.isprintable() for value in said.json.values() for character in str(value))
 
 
 async def test_64_different_calls_at_once_have_64_effects(bench: Bench, pro: Credentials) -> None:

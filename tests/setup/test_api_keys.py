@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 KEYS = "/v1/api-keys"
 
 
-async def mint(http: httpx.AsyncClient, key: str | None = None, **body: object) -> httpx.Response:
+async def mint(http: httpx.AsyncClient, key: str | None = None, **body: Any) -> httpx.Response:
     return await http.post(KEYS, json={"name": "order service", **body}, headers={"Idempotency-Key": key} if key else {})
 
 
@@ -131,7 +131,7 @@ async def test_a_key_ends_when_it_was_told_to(house: House) -> None:
         ("seconds_until_expiration", True),
     ],
 )
-async def test_what_breaks_a_rule_is_named(house: House, field: str, bad: object) -> None:
+async def test_what_breaks_a_rule_is_named(house: House, field: str, bad: Any) -> None:
     caller = await house.world.caller(Tier.PRO)
     async with house.world.client(caller.secret) as http:
         answer = await mint(http, **{field: bad})
@@ -140,7 +140,7 @@ async def test_what_breaks_a_rule_is_named(house: House, field: str, bad: object
 
 
 @pytest.mark.parametrize("body", [{"name": "x" * 64}, {"seconds_until_expiration": 31_536_000}, {"seconds_until_expiration": 60.0}])
-async def test_what_keeps_the_rules_is_taken(house: House, body: dict[str, object]) -> None:
+async def test_what_keeps_the_rules_is_taken(house: House, body: dict[str, Any]) -> None:
     caller = await house.world.caller(Tier.PRO)
     async with house.world.client(caller.secret) as http:
         assert (await mint(http, **body)).status_code == 201

@@ -63,9 +63,7 @@ class QuotaBlockMachine(RuleBasedStateMachine):
     @rule()
     def write(self) -> None:
         """A call that is charged in its own transaction."""
-        taken = self.seat.run(
-            self.seat.store.write(charge, organisation=ORGANISATION, period=self.period.name, cost=1, limit=LIMIT)
-        )
+        taken = self.seat.run(self.seat.store.write(charge, organisation=ORGANISATION, period=self.period.name, cost=1, limit=LIMIT))
         assert taken is not None or self.used() == LIMIT
         self.day.granted += taken is not None
 
@@ -124,7 +122,7 @@ class StrandingMachine(QuotaBlockMachine):
         assert all(each.unspent(ORGANISATION, self.period) <= BLOCK for each in self.blocks)
 
 
-CALM = settings(max_examples=60, stateful_step_count=50, deadline=None)
+CALM = settings(max_examples=200, stateful_step_count=50, deadline=None)
 TestQuotaBlocks = QuotaBlockMachine.TestCase
 TestQuotaBlocks.settings = CALM
 TestStrandedBlocks = StrandingMachine.TestCase

@@ -1,0 +1,137 @@
+"""Settings: where they come from, which wins, and what stops a start."""
+
+from pathlib import Path
+
+import pytest
+
+from registry.clock import SystemClock
+from registry.ids import SystemIds
+from transports.data_directory import make_data_directory
+from transports.keyring_file import keyring_setting, open_keyring
+from transports.settings import BadSettings, Settings, load_settings
+
+PRODUCTION = {
+    "SERVICE_ENV": "production",
+    "SERVICE_DATABASE_URL": "postgresql://reseller:hidden-word@127.0.0.1/reseller",
+    "SERVICE_SECRET_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+    "SERVICE_BASE_URL": "https://esim.example",
+}
+
+
+def refusal(given: dict[str, str]) -> str:
+    with pytest.raises(BadSettings) as caught:
+        load_settings(given)
+    return str(caught.value)
+
+
+def test_nothing_set_is_the_embedded_default_with_demo_data() -> None:
+    settings = load_settings({})
+    assert (settings.env, settings.host, settings.port, settings.embedded, settings.with_demo) == (
+        "development",
+        "127.0.0.1",
+        8000,
+        True,
+        True,
+    )
+    assert settings.store_url == f"sqlite:///{Path('data/service.db').absolute()}"
+
+
+def test_the_command_line_wins_over_the_environment_over_secret_files_over_the_env_file(tmp_path: Path) -> None:
+    env_file, secrets = tmp_path / ".env", tmp_path / "secrets"
+    secrets.mkdir()
+    env_file.write_text('# ours\nexport SERVICE_PORT=1\nSERVICE_HOST="0.0.0.1"\nSERVICE_LOG=json\nSERVICE_BASE_URL=http://file\nOTHER=x\n')
+    (secrets / "service_host").write_text("0.0.0.2\n")
+    (secrets / "SERVICE_PORT").write_text("2\n")
+    (secrets / "service_log").write_text("off\n")
+    given = {"SERVICE_SECRETS_DIR": str(secrets), "SERVICE_PORT": "3", "SERVICE_HOST": "0.0.0.3", "PATH": "/bin"}
+    settings = load_settings(given, env_file=env_file, port=4)
+    assert (settings.port, settings.host, settings.log, settings.base_url) == (4, "0.0.0.3", "off", "http://file")
+
+
+def test_an_empty_setting_is_none() -> None:
+    assert load_settings({"SERVICE_PORT": "", "SERVICE_DEMO": ""}) == load_settings({})
+
+
+def test_lists_are_separated_by_commas() -> None:
+    settings = load_settings({"SERVICE_ALLOWED_HOSTS": "a.example, b.example,", "SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8,fd00::/8"})
+    assert settings.allowed_hosts == ("a.example", "b.example")
+    assert [str(net) for net in settings.webhook_allow_nets] == ["127.0.0.0/8", "fd00::/8"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"SERVICE_PROT": "1"}, "unknown setting SERVICE_PROT; `reseller doctor` lists the known ones"),
+        ({"SERVICE_PORT": "65536"}, "SERVICE_PORT: Input should be less than or equal to 65535"),
+        ({"SERVICE_ENV": "prod"}, "SERVICE_ENV: Input should be 'development' or 'production'"),
+        ({"SERVICE_WEBHOOK_ALLOW_NETS": "home"}, "SERVICE_WEBHOOK_ALLOW_NETS: 'home' does not appear to be an IPv4 or IPv6 network"),
+        (
+            {"SERVICE_DATABASE_URL": "mysql://u:hidden-word@h/d"},
+            "SERVICE_DATABASE_URL must start with postgresql://; leave it out for SQLite in SERVICE_DATA",
+        ),
+        (
+            {"SERVICE_AUTH_ISSUER": "https://login.example"},
+            "SERVICE_AUTH_ISSUER and SERVICE_AUTH_JWKS_URL go together; set both or neither",
+        ),
+    ],
+    ids=["unknown", "range", "choice", "network", "scheme", "half"],
+)
+def test_a_setting_that_is_wrong_is_named(given: dict[str, str], message: str) -> None:
+    assert refusal(given) == message
+
+
+@pytest.mark.parametrize("missing", ["SERVICE_DATABASE_URL", "SERVICE_SECRET_KEYS", "SERVICE_BASE_URL"])
+def test_production_does_not_start_without(missing: str) -> None:
+    given = {name: value for name, value in PRODUCTION.items() if name != missing}
+    assert refusal(given) == f"SERVICE_ENV=production needs {missing}; nothing falls back to a simulation there"
+
+
+@pytest.mark.parametrize(("name", "value"), [("SERVICE_WEBHOOK_ALLOW_NETS", "127.0.0.0/8"), ("SERVICE_DEMO", "true")])
+def test_production_does_not_start_with(name: str, value: str) -> None:
+    assert refusal(PRODUCTION | {name: value}).startswith(f"{name} is for ")
+
+
+def test_production_with_all_it_needs_starts_without_demo_data_and_shows_no_secret() -> None:
+    settings = load_settings(PRODUCTION)
+    assert (settings.embedded, settings.with_demo) == (False, False)
+    assert "hidden-word" not in repr(settings) and "AAECAwQF" not in repr(settings)
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        setattr(load_settings({}), "port", 1)  # noqa: B010  # an assignment would be refused by the type checker first
+
+
+def test_the_keyring_of_the_embedded_default_is_made_once_and_readable_by_its_owner_only(tmp_path: Path) -> None:
+    settings, ids = load_settings({}, data=tmp_path / "data"), SystemIds(SystemClock())
+    first = keyring_setting(settings, ids)
+    assert keyring_setting(settings, ids) == first
+    assert (tmp_path / "data" / "keyring").stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["keyring"]
+    assert open_keyring(first, settings, ids).seal("text", org_id="org_1", field="f").startswith(first.partition(":")[0] + ".")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nonsense", "SERVICE_SECRET_KEYS: key 1 of the keyring has no valid name before a colon"),
+        ("k1:c2hvcnQ=", "SERVICE_SECRET_KEYS: key 'k1' of the keyring has 5 bytes; AES-256 takes 32"),
+    ],
+)
+def test_a_keyring_that_is_none_is_a_setting_to_mend(text: str, message: str) -> None:
+    settings, ids = load_settings({"SERVICE_SECRET_KEYS": text}), SystemIds(SystemClock())
+    with pytest.raises(BadSettings) as caught:
+        open_keyring(keyring_setting(settings, ids), settings, ids)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_database_elsewhere_needs_a_keyring_that_is_given_and_no_directory(tmp_path: Path) -> None:
+    settings = load_settings({"SERVICE_DATABASE_URL": "postgresql://127.0.0.1/reseller"}, data=tmp_path / "data")
+    make_data_directory(settings)
+    assert not (tmp_path / "data").exists()
+    with pytest.raises(BadSettings, match=r"^SERVICE_SECRET_KEYS: missing"):
+        keyring_setting(settings, SystemIds(SystemClock()))
+
+
+def test_every_setting_says_what_it_means() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
