@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 
 import anyio
@@ -90,7 +89,9 @@ class Outbound:
         raise OutboundFailed(kind)  # outside the handler: the cause may name an address or a secret URL
 
     def _open(self) -> httpx.AsyncClient:
-        import httpx  # start-up budget
+        from http.cookiejar import CookieJar, DefaultCookiePolicy  # start-up budget, as the next one
+
+        import httpx
 
         limits = self.limits
         return httpx.AsyncClient(

@@ -11,7 +11,8 @@ DEPTH = 32
 NODES = 20_000
 STRING = 64 * 1024
 INTEGER = 2**53 - 1
-OPENERS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+# The closing quote may be missing: a string without an end is passed over once, not tried again from each quote inside it.
+OPENERS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
 def parse(raw: bytes) -> Any:

@@ -8,6 +8,8 @@ from registry.clock import Clock
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base32: its order is the order of the bits
 PAIRS = [a + b for a in ALPHABET for b in ALPHABET]
 RANDOM_BITS = 80
+HIGH, LOW = range(50, -1, -10), range(60, -1, -10)  # two halves: shifting small integers is cheaper
+POOL = 4096
 
 
 class Ids(Protocol):
@@ -32,10 +34,8 @@ class Ids(Protocol):
 
 def base32(number: int) -> str:
     """130 bits as 26 characters, most significant first."""
-    parts: list[str] = []
-    for shift in range(120, -1, -10):
-        parts.append(PAIRS[(number >> shift) & 1023])
-    return "".join(parts)
+    high, low = number >> 70, number & ((1 << 70) - 1)
+    return "".join([PAIRS[high >> shift & 1023] for shift in HIGH] + [PAIRS[low >> shift & 1023] for shift in LOW])
 
 
 class SystemIds:
@@ -44,21 +44,26 @@ class SystemIds:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._last = 0
+        self._pool, self._used = b"", 0
 
     def new(self, prefix: str) -> str:
         number = (int(self._clock.now() * 1000) & ((1 << 48) - 1)) << RANDOM_BITS
-        number |= int.from_bytes(secrets.token_bytes(10))
+        number |= int.from_bytes(self.bytes(10))
         # The clock may stand still or step back: step over the last id by a random stride, so that order holds and ids stay unguessable.
         if number <= self._last and self._last - number < (60_000 << RANDOM_BITS):
-            number = self._last + 1 + int.from_bytes(secrets.token_bytes(8))
+            number = self._last + 1 + int.from_bytes(self.bytes(8))
         self._last = number
         return prefix + base32(number)
 
     def secret(self, prefix: str) -> str:
-        return prefix + base32(secrets.randbits(130))
+        return prefix + base32(int.from_bytes(self.bytes(17)) >> 6)
 
     def bytes(self, count: int) -> bytes:
-        return secrets.token_bytes(count)
+        """Drawn from the system 4 KiB at a time, each byte given out once: a system call per id would cost more than the id."""
+        if self._used + count > len(self._pool):
+            self._pool, self._used = secrets.token_bytes(max(POOL, count)), 0
+        start, self._used = self._used, self._used + count
+        return self._pool[start : self._used]
 
     def fraction(self) -> float:
-        return secrets.randbits(53) / (1 << 53)
+        return (int.from_bytes(self.bytes(7)) >> 3) / (1 << 53)

@@ -5,6 +5,7 @@ import hmac
 import re
 import zlib
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -67,7 +68,7 @@ async def authenticate(call: Call, directory: Directory, sessions: Sessions | No
 async def bearer(credential: str, surface: Surface, directory: Directory, sessions: Sessions | None, now: float) -> Caller:
     """An API key or a session token."""
     if credential.startswith("ak_"):
-        found = await directory.by_key(credential, now) if is_api_key(credential) else None
+        found = await directory.by_key(credential, now)
         if found is None:
             raise Unauthorized("The API key is unknown, expired or revoked", presented=True, hint="Create a new one with POST /v1/api-keys")
         return found
@@ -197,7 +198,12 @@ def fingerprint(params: BaseModel) -> bytes:
 
 def period_of(now: float) -> Period:
     """The UTC day."""
-    day = int(now) // DAY
+    return day_of(int(now) // DAY)
+
+
+@lru_cache(maxsize=8)
+def day_of(day: int) -> Period:
+    """A day since the epoch, with the moment it ends."""
     return Period(name=datetime.fromtimestamp(day * DAY, UTC).strftime("%Y-%m-%d"), reset=(day + 1) * DAY)
 
 

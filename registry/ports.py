@@ -82,7 +82,7 @@ class Directory(Protocol):
     """Who a credential belongs to, read from our own store at every call."""
 
     async def by_key(self, secret: str, now: float) -> Caller | None:
-        """The caller of a live API key."""
+        """The caller of a live API key; a mistyped one is refused without a look-up."""
         ...
 
     async def by_subject(self, subject: str, organisation: str | None, now: float) -> Caller:

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Literal, NamedTuple, cast
 
 import sqlalchemy as sa
@@ -12,6 +11,7 @@ from registry.caller import Connection as Upstream
 from registry.errors import OrgRef
 from registry.ids import base32
 from registry.limits import Role, Tier, scopes_of
+from registry.policy import is_api_key, period_of
 from storage.changes import CALLERS, read_counter
 from storage.connection import Connection
 from storage.schema import ApiKeyTable, MembershipTable, OrganisationTable, PersonTable
@@ -175,6 +175,8 @@ class StoreDirectory:
     async def by_key(self, secret: str, now: float) -> Caller | None:
         """The caller of a live API key."""
         digest = hashlib.sha256(secret.encode()).digest()
+        if digest not in self._cache and not is_api_key(secret):
+            return None  # mistyped: not worth a look-up
         counter = await self._store.read(read_counter, name=CALLERS)
         cached = self._cache.get(digest)
         if cached is None or cached.counter != counter:
@@ -221,7 +223,7 @@ class StoreDirectory:
         return cached
 
     def _note_use(self, key_id: str, now: float) -> None:
-        day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
+        day = period_of(now).name
         if self._noted.get(key_id) != day:
             self._noted[key_id] = self._used[key_id] = day
 

@@ -76,7 +76,7 @@ class Due(NamedTuple):
 
 
 def waiting(delivery: sa.FromClause) -> sa.ColumnElement[bool]:
-    """Pending: the 0 stands in the text, so that SQLite sees that the partial index on due_ms serves."""
+    """Pending: the 0 stands in the text, so that the planner knows how few rows that is."""
     return delivery.c.state == sa.literal_column("0")
 
 

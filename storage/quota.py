@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -14,6 +15,7 @@ from storage.statement import Command, Query, table
 from storage.store import Store
 
 QUOTA = table(QuotaTable)
+LARGEST_BLOCK = 1000
 
 
 class Used(NamedTuple):
@@ -91,16 +93,14 @@ class QuotaBlocks:
         self._store = store
         self._size = block
         self._blocks: dict[str, Block] = {}
-        self._leasing: dict[str, asyncio.Lock] = {}
+        self._leasing: dict[str, asyncio.Task[None]] = {}
 
     async def take(self, organisation: str, limit: int, period: Period, now: float) -> Usage | None:
         """One call's worth."""
         block = self._block(organisation, period)
-        if block.left == 0 and block.exhausted < limit:
-            async with self._leasing.setdefault(organisation, asyncio.Lock()):
-                block = self._block(organisation, period)
-                if block.left == 0 and block.exhausted < limit:
-                    await self._lease(block, organisation, limit, period)
+        while block.left == 0 and block.exhausted < limit:
+            await self._shared_lease(block, organisation, limit, period)
+            block = self._block(organisation, period)
         if block.left == 0:
             return None
         block.left -= 1
@@ -130,11 +130,25 @@ class QuotaBlocks:
             if block.left:
                 await self._store.write(give_back, organisation=organisation, period=block.period, cost=block.left)
 
+    async def _shared_lease(self, block: Block, organisation: str, limit: int, period: Period) -> None:
+        """Everybody who finds the block empty waits for one lease; it goes on for the others when one of them hangs up."""
+        task = self._leasing.get(organisation)
+        if task is None:
+            task = self._leasing[organisation] = asyncio.create_task(self._lease(block, organisation, limit, period))
+            task.add_done_callback(partial(self._leased, organisation))
+        await asyncio.shield(task)
+
+    def _leased(self, organisation: str, task: asyncio.Task[None]) -> None:
+        del self._leasing[organisation]
+        if not task.cancelled():
+            task.exception()  # told to whoever waited; nobody may be left to hear it
+
     async def _lease(self, block: Block, organisation: str, limit: int, period: Period) -> None:
-        # Near the limit blocks are single, so that no replica sits on the last calls.
-        near = block.used > limit - 10 * self._size
+        # A thousandth of a large quota, so that a lease is rare; near the limit single calls, so that no replica sits on the last ones.
+        size = max(self._size, min(LARGEST_BLOCK, limit // 1000))
+        near = block.used > limit - 10 * size
         granted = await self._store.write(
-            charge_most, organisation=organisation, period=period.name, block=1 if near else self._size, limit=limit
+            charge_most, organisation=organisation, period=period.name, block=1 if near else size, limit=limit
         )
         if granted is None:
             block.exhausted = block.used = limit

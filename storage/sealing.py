@@ -4,6 +4,10 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 NONCE_BYTES = 12
 KEY_BYTES = 32
@@ -14,36 +18,40 @@ FORM = "kid:base64key, several separated by commas; the first one encrypts"
 class Keyring:
     """Named keys: the first encrypts, all decrypt. A key is good for 2^32 seals; rotate long before."""
 
-    __slots__ = ("_current", "_keys", "_random_bytes")
+    __slots__ = ("_ciphers", "_current", "_keys", "_random_bytes")
 
     def __init__(self, setting: str, random_bytes: Callable[[int], bytes]) -> None:
         self._keys = parse(setting)
         self._current = next(iter(self._keys))
         self._random_bytes = random_bytes
+        self._ciphers: dict[str, AESGCM] = {}
 
     def __repr__(self) -> str:
         return f"Keyring({', '.join(self._keys)})"
 
     def seal(self, text: str, *, org_id: str, field: str) -> str:
         """`kid.nonce.ciphertext`; every seal of the same text looks different."""
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # slow to import, and not every start needs it
-
         nonce = self._random_bytes(NONCE_BYTES)
-        sealed = AESGCM(self._keys[self._current]).encrypt(nonce, text.encode(), bound_to(org_id, field))
+        sealed = self._cipher(self._current).encrypt(nonce, text.encode(), bound_to(org_id, field))
         return f"{self._current}.{encode(nonce)}.{encode(sealed)}"
 
     def open(self, sealed: str, *, org_id: str, field: str) -> str:
         """The text, or `InvalidTag` when it was sealed for another organisation or field, or was changed."""
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # slow to import, and not every start needs it
-
         parts = sealed.split(".")
         if len(parts) != 3:
             raise ValueError(f"a sealed value has three parts separated by dots (kid.nonce.ciphertext), this one has {len(parts)}")
         key_id, nonce, ciphertext = parts
-        key = self._keys.get(key_id)
-        if key is None:
+        if key_id not in self._keys:
             raise ValueError(f"sealed with key {key_id!r}, which is not in the keyring ({', '.join(self._keys)}): put that key back")
-        return AESGCM(key).decrypt(decode(nonce), decode(ciphertext), bound_to(org_id, field)).decode()
+        return self._cipher(key_id).decrypt(decode(nonce), decode(ciphertext), bound_to(org_id, field)).decode()
+
+    def _cipher(self, key_id: str) -> "AESGCM":
+        cipher = self._ciphers.get(key_id)
+        if cipher is None:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # slow to import, and not every start needs it
+
+            cipher = self._ciphers[key_id] = AESGCM(self._keys[key_id])
+        return cipher
 
     def is_current(self, sealed: str) -> bool:
         """Whether the first key sealed this; otherwise it is to be opened and sealed again before its key is dropped."""

@@ -37,24 +37,41 @@ class SqliteStore:
         tune(self._reader)
         self._reader.execute("pragma query_only=on")
         self._connection = Connection(self._reader, dialect)
+        self._looking: asyncio.AbstractEventLoop | None = None
         self._closed = False
         first.close()
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a reading function here and now: a query by key costs less than a thread hop."""
-        reader = self._reader
+        """Run a reading function here and now: a query by key costs less than a thread hop.
+
+        Reads of one tick of the loop share one snapshot, since taking and leaving it costs as much as a query. What a caller
+        has written it reads: it learns of the COMMIT in a later tick, after the snapshot of this one has ended.
+        """
         try:
-            reader.execute("begin")
-            try:
-                return fn(self._connection, *args, **kwargs)
-            finally:
-                reader.execute("commit")
+            self._look(asyncio.get_running_loop())
+            return fn(self._connection, *args, **kwargs)
         except sqlite3.Error as error:
             failure = outage(error)
             # A write inside a read is a fault of the function ("read only"), not of the database.
             if failure is None or primary_code(error) == sqlite3.SQLITE_READONLY:
                 raise
             raise failure from error
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin this tick's snapshot, unless it has begun; one whose loop has ended is left first."""
+        if self._looking is loop:
+            return
+        self._look_away()
+        self._reader.execute("begin")
+        self._looking = loop
+        loop.call_soon(self._look_away)
+
+    def _look_away(self) -> None:
+        """End the snapshot."""
+        if self._looking is not None:
+            self._looking = None
+            if self._reader.in_transaction:  # an error may have ended it
+                self._reader.execute("rollback")
 
     async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function in the next batch; returns after its COMMIT.
@@ -73,5 +90,6 @@ class SqliteStore:
         self._closed = True
         await self._writer.drain()
         self._checkpointer.close()
+        self._look_away()
         self._reader.close()
         self._writer.close()

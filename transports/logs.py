@@ -8,6 +8,7 @@ import logging
 import traceback
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple, cast
 
 import orjson
@@ -127,7 +128,14 @@ def described(error: BaseException) -> list[dict[str, object]]:
 
 def stamp(seconds: float) -> str:
     """RFC 3339 UTC with milliseconds."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    whole, thousandths = divmod(int(seconds * 1000), 1000)
+    return f"{second(whole)}.{thousandths:03d}Z"
+
+
+@lru_cache(maxsize=8)
+def second(whole: int) -> str:
+    """Date and time to the second; many lines share it."""
+    return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def spoken(line: RequestLine) -> bytes:

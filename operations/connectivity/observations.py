@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 from operations.connectivity.moment import Moment
 from operations.deps import Ctx
 from operations.services.mobile_countries import country_of
+from operations.vocabulary import Mcc, Mnc
 from registry import teaching
 from registry.errors import BadRequest
 from registry.ids import Ids
@@ -48,8 +49,8 @@ class Seen(BaseModel):
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
-    mcc: Annotated[str | None, padded(3), Field(pattern=r"^[0-9]{3}$", description="Mobile country code, 3 digits.")] = None
-    mnc: Annotated[str | None, padded(2), Field(pattern=r"^[0-9]{2,3}$", description="Mobile network code, 2 or 3 digits.")] = None
+    mcc: Annotated[Mcc | None, padded(3), Field(description="Mobile country code, 3 digits.")] = None
+    mnc: Annotated[Mnc | None, padded(2), Field(description="Mobile network code, 2 or 3 digits.")] = None
     country: Annotated[str | None, Field(pattern=r"^[A-Z]{2}$", description="ISO 3166-1 alpha-2, when the codes do not tell.")] = None
     used_bytes: Annotated[int | None, Field(ge=0, le=2**53 - 1, description="Bytes used of the package so far.")] = None
     status: Annotated[str | None, Field(max_length=64, description="State of the profile.")] = None

@@ -1,5 +1,6 @@
 """`reseller`: run the service, call it, look after it."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -48,7 +49,10 @@ def main() -> None:
     """Run a command; what the user can mend is one line on stderr, not a traceback."""
     words = sys.argv[1:]
     try:
-        make_app(words)(prog_name="reseller")
+        app = make_app(words)
+        if words[:1] != ["serve"]:
+            gc.enable()
+        app(prog_name="reseller")
     except Failure as failure:
         fail(failure.message, failure.exit_code)
     except BadSettings as wrong:

@@ -152,7 +152,7 @@ def listen_to_libraries(logs: Logs) -> None:
 
 
 def settle_memory() -> None:
-    """What exists after start-up lives for ever: keep the collector away from it."""
-    gc.collect()
+    """What exists after start-up lives for ever: keep the collector away from it, and start it for what comes."""
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD, 50, 100)
+    gc.enable()

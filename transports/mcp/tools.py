@@ -33,6 +33,7 @@ class Tools:
         self._answers: dict[str, Answer] = {}
         self._tools: dict[str, Tool] = {}
         self._pages: dict[tuple[int, Chosen, str | None], ListToolsResult] = {}
+        self._ids: dict[Chosen, frozenset[str]] = {}
 
     def answer(self, operation: AnyOperation) -> Answer:
         """What the operation answers."""
@@ -82,13 +83,26 @@ class Tools:
         operation = self._catalogue.operations.get(name)
         if operation is None or not is_tool(operation):
             raise MCPError(INVALID_PARAMS, f"Unknown tool {name[:80]!r}; tools/list shows the tools of your selection")
-        if operation.id not in selected(self._catalogue, visitor.chosen):
+        if operation.id not in self._selected(visitor.chosen):
             toolset = self._catalogue.toolset_of[name]
             raise MCPError(INVALID_PARAMS, f"Unknown tool {name!r} in your selection; the toolset {toolset} holds it", {"toolset": toolset})
         return operation
 
+    def _selected(self, chosen: Chosen) -> frozenset[str]:
+        """The ids of a selection; a name nobody knows is told with those that are known."""
+        found = self._ids.get(chosen)
+        if found is None:
+            try:
+                found = ids_of(self._catalogue, chosen)
+            except BadRequest as refusal:
+                raise MCPError(INVALID_PARAMS, refusal.message, {"known": self._catalogue.names()}) from None
+            if len(self._ids) >= CACHED:
+                self._ids.clear()
+            self._ids[chosen] = found
+        return found
+
     def _page(self, visitor: Visitor, cursor: str | None) -> ListToolsResult:
-        ids = selected(self._catalogue, visitor.chosen)
+        ids = self._selected(visitor.chosen)
         visible = [operation for operation in self._catalogue.tools(ids, visitor.caller.scopes) if is_tool(operation)]
         start = start_of([operation.id for operation in visible], cursor, self._page_size)
         end = start + self._page_size
@@ -108,14 +122,6 @@ def start_of(ids: list[str], cursor: str | None, page_size: int) -> int:
     if start == 0 or start % page_size:
         raise MCPError(INVALID_PARAMS, "cursor: not one of this list; begin again without a cursor")
     return start
-
-
-def selected(catalogue: Catalogue, chosen: Chosen) -> frozenset[str]:
-    """The ids of a selection; a name nobody knows is told with those that are known."""
-    try:
-        return ids_of(catalogue, chosen)
-    except BadRequest as refusal:
-        raise MCPError(INVALID_PARAMS, refusal.message, {"known": catalogue.names()}) from None
 
 
 def is_tool(operation: AnyOperation) -> bool:

@@ -68,7 +68,6 @@ def create_claim() -> None:
         "claim",
         ["expires_at"],
         sqlite_where=sa.text("expires_at IS NOT NULL"),
-        postgresql_where=sa.text("expires_at IS NOT NULL"),
     )
 
 
@@ -102,7 +101,7 @@ def create_delivery() -> None:
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("event_id", "endpoint_id", name="delivery_once"),
     )
-    op.create_index("delivery_due", "delivery", ["due_ms"], sqlite_where=sa.text("state = 0"), postgresql_where=sa.text("state = 0"))
+    op.create_index("delivery_due", "delivery", ["state", "due_ms"])
     op.create_index("ix_delivery_endpoint_id", "delivery", ["endpoint_id"])
 
 
