@@ -15,6 +15,7 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
 from registry.policy import stamp
+from registry.redaction import mask
 from storage.connection import Connection
 from storage.deliveries import AttemptRow, DeliveryRow, enqueue, list_deliveries
 from storage.events import EventRow, count_retry, list_events, read_event
@@ -95,7 +96,7 @@ def shown(row: EventRow) -> Event:
 
 def unknown(event: str) -> NotFound:
     """Unknown and foreign events are answered alike."""
-    return NotFound(f"No event {event} in your organisation", param="id", hint="list_connectivity_events shows the ids")
+    return NotFound(f"No event {mask(event)} in your organisation", param="id", hint="list_connectivity_events shows the ids")
 
 
 @operation(

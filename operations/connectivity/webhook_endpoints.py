@@ -16,6 +16,7 @@ from registry.errors import BadRequest, Conflict, NotFound
 from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Example, operation
+from registry.redaction import mask
 from storage.connection import Connection
 from storage.deliveries import replay
 from storage.endpoints import (
@@ -97,7 +98,7 @@ def shown(row: EndpointRow) -> WebhookEndpoint:
 def unknown(endpoint: str) -> NotFound:
     """Unknown and foreign endpoints are answered alike."""
     return NotFound(
-        f"No webhook endpoint {endpoint} in your organisation", param="id", hint="list_connectivity_webhook_endpoints shows the ids"
+        f"No webhook endpoint {mask(endpoint)} in your organisation", param="id", hint="list_connectivity_webhook_endpoints shows the ids"
     )
 
 

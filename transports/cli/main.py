@@ -33,10 +33,12 @@ def make_app(words: list[str]) -> typer.Typer:
     from transports.cli.documents import openapi, reference
     from transports.cli.keys import keys_app
     from transports.cli.mcp import mcp_app
+    from transports.cli.org import org_app
     from transports.cli.worker import worker
 
     app.command()(worker)
     app.add_typer(call_app(), name="call")
+    app.add_typer(org_app, name="org")
     app.add_typer(keys_app, name="keys")
     app.add_typer(database_app, name="db")
     app.add_typer(mcp_app, name="mcp")

@@ -1,0 +1,158 @@
+"""Secrets planted through a real server stand in no byte of its log, its data, its errors and what other tenants are shown."""
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import cast
+
+import httpx
+import pytest
+
+from tests.abuse.canaries import LOST_KEY, SESSION, SETTINGS, Json, ask, bearer, call_tool, everything_below, hits, second_tenant, text_of
+from tests.running import Running, start, stop
+from tests.cli.reseller import said
+
+pytestmark = pytest.mark.anyio
+INTENTS = "/v1/connectivity/intents"
+ENDPOINTS = "/v1/connectivity/webhook_endpoints"
+ECHOED = "receiver-canary-1f0e9d8c"
+EARS = ("list_connectivity_intents", "list_connectivity_events", "list_connectivity_plans", "list_connectivity_webhook_endpoints")
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """Answers 500 with words of its own, and sets a flag when it was called."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        body = ECHOED.encode()
+        self.send_response(500, ECHOED)
+        self.send_header("content-length", str(len(body)))
+        self.send_header("x-canary", ECHOED)
+        self.end_headers()
+        self.wfile.write(body)
+        cast(Listening, self.server).called.set()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silent."""
+
+
+class Listening(ThreadingHTTPServer):
+    """The receiver's server."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Receiver)
+        self.called = threading.Event()
+
+
+@contextmanager
+def receiver() -> Generator[Listening]:
+    """A webhook receiver on a free port."""
+    server = Listening()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def plant(http: httpx.Client, server: Running, hook: str) -> dict[str, str]:
+    """Make everything that is secret, through both doors."""
+    assert server.api_key is not None
+    own = bearer(server.api_key)
+    endpoint = http.post(ENDPOINTS, json={"url": hook}, headers=own).json()
+    rotated = http.post(f"{ENDPOINTS}/{endpoint['id']}/rotate", headers=own).json()
+    minted = http.post("/v1/api-keys", json={"name": "canary"}, headers=own).json()
+    issued = http.post(INTENTS, json={"plan": "test_eu_1gb"}, headers={**own, "Idempotency-Key": "canary"}).json()
+    arguments: Json = {"plan": "test_global_1gb", "idempotency_key": "canary-mcp"}
+    called = cast(dict[str, dict[str, str]], call_tool(http, server.mcp_url, server.api_key, "create_connectivity_intent", arguments))
+    return {
+        "first key": server.api_key,
+        "minted key": minted["secret"],
+        "webhook secret": endpoint["secret"],
+        "rotated webhook secret": rotated["secret"],
+        "activation code": issued["esim"]["activation_code"],
+        "matching id": issued["esim"]["matching_id"],
+        "activation code over MCP": called["esim"]["activation_code"],
+        "matching id over MCP": called["esim"]["matching_id"],
+        "session token": SESSION,
+        "mistyped key": LOST_KEY,
+        **{name: value for name, value in SETTINGS.items() if "canary" in value or value.startswith("whsec_")},
+    }
+
+
+def blunder(http: httpx.Client, key: str, planted: dict[str, str]) -> list[str]:
+    """Every secret in every wrong place: what the refusals say."""
+    own, said_: list[str] = bearer(key), []
+    for number, (name, secret) in enumerate(planted.items()):
+        said_.append(text_of(http.get(INTENTS, headers=bearer(secret)))) if "key" not in name else None
+        said_.append(text_of(http.post("/v1/connectivity/events/observe", json={}, headers=bearer(f"{secret}x"))))
+        said_.append(text_of(http.get("/v1/connectivity/plans", params={"access_token": secret})))
+        if name.startswith("SERVICE_") and "WEBHOOK" not in name:
+            continue  # a text without a shape of its own cannot be told from a plan's name in its sender's own input
+        headers = {**own, "Idempotency-Key": f"b{number}"}
+        bodies: list[Json] = [{"plan": secret}, {secret: 1}, {"metadata": {secret: "\x01"}}, {"metadata": {"a": f"{secret}\x01"}}]
+        said_ += [text_of(http.post(INTENTS, json=body, headers=headers)) for body in bodies]
+        said_.append(text_of(http.post(ENDPOINTS, json={"url": f"https://u:{secret}@example.com/"}, headers=own)))
+        said_.append(text_of(http.post(ENDPOINTS, json={"url": f"http://127.0.0.2.example/{secret}"}, headers=own)))
+        at = httpx.URL("/").copy_with(path=f"/v1/connectivity/events/{secret}").path
+        said_.append(text_of(http.get(at, headers=own)))
+        said_.append(text_of(http.delete(at.replace("events", "webhook_endpoints"), headers=own)))
+        said_.append(text_of(http.get("/v1/connectivity/events", params={"limit": secret}, headers=own)))
+    return said_
+
+
+def overhear(http: httpx.Client, server: Running, rival: str, intent: str) -> list[str]:
+    """All that another tenant, and a visitor without a credential, are shown."""
+    heard = [text_of(http.get(path, headers=bearer(rival))) for path in (INTENTS, f"{INTENTS}/{intent}", ENDPOINTS, "/v1/connectivity/events")]
+    heard += [ask(http, server.mcp_url, rival, "tools/call", {"name": name, "arguments": {}}).text for name in EARS]
+    heard.append(ask(http, server.mcp_url, rival, "resources/read", {"uri": f"connectivity://intents/{intent}"}).text)
+    heard += [ask(http, server.mcp_url, rival, method, {}).text for method in ("tools/list", "prompts/list", "resources/list")]
+    replay = {"Idempotency-Key": "canary", **bearer(rival)}
+    heard.append(text_of(http.post(INTENTS, json={"plan": "test_eu_1gb"}, headers=replay)))
+    heard += [text_of(http.get(path)) for path in ("/health", "/openapi.json", "/docs", "/docs/connectivity", "/mcp")]
+    return heard
+
+
+async def test_no_planted_secret_is_in_the_log_the_data_an_error_or_anothers_answer(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with receiver() as hook:
+        server = start(data, {**SETTINGS, "SERVICE_BURST_LIMIT": "false"})
+        try:
+            with httpx.Client(base_url=server.base_url) as http:
+                planted = plant(http, server, f"http://127.0.0.1:{hook.server_port}/hook")
+                assert server.api_key is not None
+                own = bearer(server.api_key)
+                listed = http.get(INTENTS, headers=own).json()["data"]
+                event = http.get("/v1/connectivity/events", headers=own).json()["data"][-1]["id"]
+                assert hook.called.wait(10)
+                errors = blunder(http, server.api_key, planted)
+                rival = await second_tenant(data / "service.db")
+                heard = overhear(http, server, rival, listed[0]["id"])
+                deliveries = text_of(http.get(f"/v1/connectivity/events/{event}/deliveries", headers=own))
+            said("db", "backup", tmp_path / "backup.db", "--data", data, cwd=tmp_path)
+            running = everything_below(data, but="keyring")  # with the write-ahead log
+        finally:
+            assert stop(server) == 0
+    ended = everything_below(data, but="keyring")
+    written = {
+        **running,
+        **{f"{name} after the end": text for name, text in ended.items()},
+        "log": (tmp_path / "data.log").read_bytes(),
+        "backup": (tmp_path / "backup.db").read_bytes(),
+        "errors": "\n".join(errors).encode(),
+        "others": "\n".join(heard).encode(),
+        "deliveries": deliveries.encode(),
+    }
+    assert len(planted) >= 12
+    assert len(listed) == 2 and "status:500" in deliveries  # it did happen
+    assert b'"code":"unauthorized"' in written["log"]
+    assert hits({**planted, "the receiver's words": ECHOED}, written) == []
+    secret_file = (data / "keyring").read_text().strip().partition(":")[2]
+    assert hits({"keyring": secret_file}, written) == []
+    assert (data / "keyring").stat().st_mode & 0o077 == 0
+    assert {Path(name).stat().st_mode & 0o077 for name in ended} == {0}
