@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +53,7 @@ def stop(server: Running, how: signal.Signals = signal.SIGTERM) -> int:
 
 
 @contextmanager
-def running(data: Path, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
+def running(data: Path, environment: Mapping[str, str] | None = None) -> Generator[Running]:
     """A server for the length of a block."""
     server = start(data, environment)
     try:

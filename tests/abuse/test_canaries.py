@@ -87,23 +87,23 @@ def plant(http: httpx.Client, server: Running, hook: str) -> dict[str, str]:
 
 def blunder(http: httpx.Client, key: str, planted: dict[str, str]) -> list[str]:
     """Every secret in every wrong place: what the refusals say."""
-    own, said_: list[str] = bearer(key), []
+    own, told = bearer(key), list[str]()
     for number, (name, secret) in enumerate(planted.items()):
-        said_.append(text_of(http.get(INTENTS, headers=bearer(secret)))) if "key" not in name else None
-        said_.append(text_of(http.post("/v1/connectivity/events/observe", json={}, headers=bearer(f"{secret}x"))))
-        said_.append(text_of(http.get("/v1/connectivity/plans", params={"access_token": secret})))
+        told.append(text_of(http.get(INTENTS, headers=bearer(secret)))) if "key" not in name else None
+        told.append(text_of(http.post("/v1/connectivity/events/observe", json={}, headers=bearer(f"{secret}x"))))
+        told.append(text_of(http.get("/v1/connectivity/plans", params={"access_token": secret})))
         if name.startswith("SERVICE_") and "WEBHOOK" not in name:
             continue  # a text without a shape of its own cannot be told from a plan's name in its sender's own input
         headers = {**own, "Idempotency-Key": f"b{number}"}
         bodies: list[Json] = [{"plan": secret}, {secret: 1}, {"metadata": {secret: "\x01"}}, {"metadata": {"a": f"{secret}\x01"}}]
-        said_ += [text_of(http.post(INTENTS, json=body, headers=headers)) for body in bodies]
-        said_.append(text_of(http.post(ENDPOINTS, json={"url": f"https://u:{secret}@example.com/"}, headers=own)))
-        said_.append(text_of(http.post(ENDPOINTS, json={"url": f"http://127.0.0.2.example/{secret}"}, headers=own)))
+        told += [text_of(http.post(INTENTS, json=body, headers=headers)) for body in bodies]
+        told.append(text_of(http.post(ENDPOINTS, json={"url": f"https://u:{secret}@example.com/"}, headers=own)))
+        told.append(text_of(http.post(ENDPOINTS, json={"url": f"http://127.0.0.2.example/{secret}"}, headers=own)))
         at = httpx.URL("/").copy_with(path=f"/v1/connectivity/events/{secret}").path
-        said_.append(text_of(http.get(at, headers=own)))
-        said_.append(text_of(http.delete(at.replace("events", "webhook_endpoints"), headers=own)))
-        said_.append(text_of(http.get("/v1/connectivity/events", params={"limit": secret}, headers=own)))
-    return said_
+        told.append(text_of(http.get(at, headers=own)))
+        told.append(text_of(http.delete(at.replace("events", "webhook_endpoints"), headers=own)))
+        told.append(text_of(http.get("/v1/connectivity/events", params={"limit": secret}, headers=own)))
+    return told
 
 
 def overhear(http: httpx.Client, server: Running, rival: str, intent: str) -> list[str]:
