@@ -41,6 +41,8 @@ class Checkpointer:
         raw.execute("pragma synchronous=full").close()
         while self._written.wait() and not self._stop.wait(self._every):
             self._written.clear()
+            if self._stop.is_set():  # told between the two: what woke us was cleared with the rest
+                break
             self._checkpoint(raw)
         raw.close()
 

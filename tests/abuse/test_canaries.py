@@ -127,7 +127,8 @@ async def test_no_planted_secret_is_in_the_log_the_data_an_error_or_anothers_ans
                 planted = plant(http, server, f"http://127.0.0.1:{hook.server_port}/hook")
                 assert server.api_key is not None
                 own = bearer(server.api_key)
-                listed = http.get(INTENTS, headers=own).json()["data"]
+                shown = http.get(INTENTS, headers=own)
+                listed = shown.json()["data"]
                 event = http.get("/v1/connectivity/events", headers=own).json()["data"][-1]["id"]
                 assert hook.called.wait(10)
                 errors = blunder(http, server.api_key, planted)
@@ -149,6 +150,8 @@ async def test_no_planted_secret_is_in_the_log_the_data_an_error_or_anothers_ans
         "deliveries": deliveries.encode(),
     }
     assert len(planted) >= 12
+    assert len(hits(planted, {"owner": shown.content})) == 4  # the search finds what is there: two codes, two matching ids
+    assert not [answer for answer in [*errors, *heard] if answer.startswith("5")]
     assert len(listed) == 2 and "status:500" in deliveries  # it did happen
     assert b'"code":"unauthorized"' in written["log"]
     assert hits({**planted, "the receiver's words": ECHOED}, written) == []

@@ -9,6 +9,7 @@ from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from registry.limits import Tier
 from registry.operation import Auth
+from registry.redaction import mask
 from tests.contract.stage import OPERATIONS, Answered, House, Stage, key_for
 
 pytestmark = pytest.mark.anyio
@@ -79,6 +80,12 @@ async def test_a_stranger_sees_and_changes_nothing(house: House, operation: AnyO
     assert await seen_by_owner(house, stage) == before
 
 
+def without(said: Answered, id: str) -> str:
+    """The body without the id that was asked for, and without what masking leaves of it."""
+    text = orjson.dumps({**said.body, "request_id": ""}).decode()
+    return text.replace(id, "ID").replace(mask(id), "ID")
+
+
 @pytest.mark.parametrize("operation", [each for each in ASKED if "{id}" in each.values[0].path])  # pyright: ignore[reportAttributeAccessIssue]
 async def test_a_foreign_id_answers_as_an_unknown_one_does(house: House, operation: AnyOperation) -> None:
     stage, other = await house.stage(), await house.stage()
@@ -87,8 +94,8 @@ async def test_a_foreign_id_answers_as_an_unknown_one_does(house: House, operati
     nowhere = {**given, "id": given["id"].partition("_")[0] + "_" + "0" * 26}
     unknown = await house.http(operation, other.who.secret, nowhere, key=key_for(operation, "b"))
     assert foreign.status == unknown.status == 404
-    masked = [orjson.dumps({**said.body, "request_id": ""}).decode() for said in (foreign, unknown)]
-    assert masked[0].replace(given["id"], "ID") == masked[1].replace(nowhere["id"], "ID")
+    shown = [without(said, each["id"]) for said, each in ((foreign, given), (unknown, nowhere))]
+    assert shown[0] == shown[1]
 
 
 def test_no_operation_is_left_out() -> None:
