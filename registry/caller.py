@@ -30,6 +30,11 @@ class Caller:
     key_id: str = ""
     connection: Connection | None = None
 
+    @property
+    def owner(self) -> str:
+        """Whose quota and keys these are: the organisation's, or the person's own where there is none."""
+        return self.organisation or self.principal
+
     def has(self, scope: Scope) -> bool:
         """Every bit of the scope."""
         return not scope & ~self.scopes

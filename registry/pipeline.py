@@ -21,7 +21,7 @@ from registry.call import Call, Reply
 from registry.caller import Caller
 from registry.clock import Clock
 from registry.context import Context
-from registry.errors import ConfirmTokenRequired, Internal, OcsError, Refusal
+from registry.errors import ConfirmTokenRequired, Internal, OcsError, Refusal, StoreUnavailable
 from registry.ids import Ids
 from registry.limits import Limits
 from registry.model import Document, Input
@@ -130,7 +130,7 @@ class Pipeline(Generic[D]):
             result = await operation.handler(context, params, *granted)
         except Refusal:
             if operation.charged and not context.reached_upstream:
-                self.quota.give_back(context.organisation, policy.period_of(context.now))
+                self.quota.give_back(context.caller.owner, policy.period_of(context.now))
             raise
         if context.caller.kind != "public":
             self._record(context, "ok", operation.status)
@@ -158,14 +158,13 @@ class Pipeline(Generic[D]):
         try:
             result = await self._asked(context, entry, params, granted)
             stored = Stored(call.operation.status, encode(result))
-            await journal.close(entry, stored, outcome="ok", unknown=False, writes=context.closing)
-            call.recorded = True
+            await self._keep(context, entry, stored, outcome="ok", unknown=False)
             return self._reply(context, stored, result)
         finally:
             if not call.recorded and not context.released:  # a fault of ours, or an answer that could not be kept: the outcome is not known
+                context.closing.clear()
                 fault = encode(Internal().body(entry.request_id))
-                await journal.close(entry, Stored(500, fault), outcome="internal", unknown=True, writes=[])
-                call.recorded = True
+                await self._keep(context, entry, Stored(500, fault), outcome="internal", unknown=True)
 
     async def _asked(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Any:
         """The handler's answer; a refusal of its own is kept or frees the key, before it goes on."""
@@ -180,11 +179,23 @@ class Pipeline(Generic[D]):
         unknown = isinstance(refusal, OcsError) and refusal.outcome_unknown
         if context.reached_upstream or unknown:
             stored = Stored(refusal.status, encode(refusal.body(entry.request_id)))
-            await self.journal.close(entry, stored, outcome=refusal.error_code, unknown=unknown, writes=context.closing)
-            context.call.recorded = True
+            await self._keep(context, entry, stored, outcome=refusal.error_code, unknown=unknown)
         else:
             await self.journal.release(entry)
             context.released = True
+
+    async def _keep(self, context: Context[D], entry: Entry, stored: Stored, *, outcome: str, unknown: bool) -> None:
+        """The second commit. When the store fails now, the provider has been asked and nobody can say with what result."""
+        try:
+            await self.journal.close(entry, stored, outcome=outcome, unknown=unknown, writes=context.closing)
+        except StoreUnavailable:
+            raise OcsError(
+                "The provider was asked, and what came of it could not be stored; keep the key: it is never executed again by itself",
+                code="OUTCOME_UNKNOWN",
+                outcome_unknown=True,
+            ) from None
+        finally:
+            context.call.recorded = True
 
     async def _confirm(self, call: Call, entry: Entry, params: Input) -> None:
         """Without a token: mint one and stop. With one: it is consumed in the transaction that opens the call."""
@@ -207,9 +218,8 @@ class Pipeline(Generic[D]):
     async def _charge(self, context: Context[D]) -> None:
         """One call from the organisation's leased block."""
         caller, now = context.caller, context.now
-        owner = caller.organisation or caller.principal
         tier, period = self.limits.tiers[caller.tier], policy.period_of(now)
-        usage = await self.quota.take(owner, tier.calls_per_day, period, now)
+        usage = await self.quota.take(caller.owner, tier.calls_per_day, period, now)
         if usage is None:
             raise policy.over_quota(tier, tier.calls_per_day, period, self.site, now)
         context.call.usage = usage
@@ -222,7 +232,7 @@ class Pipeline(Generic[D]):
             surface=call.surface,
             operation=operation.id,
             request_id=call.request_id,
-            organisation=caller.organisation or (caller.principal if operation.charged else ""),
+            organisation=caller.organisation,
             principal=caller.principal,
             key_id=caller.key_id,
             scope=int(operation.scope),

@@ -61,6 +61,12 @@ class Entry:
     over_quota: Callable[[int], QuotaExceeded]
     usage: Usage | None = None
     leased: bool = False
+    began: bool = False
+
+    @property
+    def owner(self) -> str:
+        """Whose quota and keys these are: the organisation's, or the principal's own where there is none."""
+        return self.organisation or self.principal
 
 
 class Line(NamedTuple):

@@ -12,7 +12,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:LPA:)?1\$[A-Za-z0-9.-]+\$[A-Za-z0-9$-]*"), "LPA:1$***"),
     (re.compile(r"\bTEST(?:-[A-Z0-9]{4}){4}\b"), "TEST-***"),
     (re.compile(r"\b(89\d{4})\d{8,12}(\d{4})\b"), r"\1***\2"),
-    (re.compile(r"(?<![\d.])\d{15}(?![\d.])"), "***imsi***"),
+    (re.compile(r"(?<![\w.])\d{15}(?![\w.])"), "***imsi***"),
     (re.compile(r"(?<![\w+])\+[1-9]\d{6,14}\b"), "+***"),
     (re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"), "***@***"),
 )

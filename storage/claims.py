@@ -1,11 +1,13 @@
 """Idempotency claims: the row is the lock, and its INSERT decides every race (storage.md 4)."""
 
+import math
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from registry.errors import Conflict, OcsError
 from storage.connection import Connection
+from storage.replicas import LEASE_SECONDS
 from storage.schema import ClaimTable, ReplicaTable
 from storage.statement import Command, Query, table
 
@@ -18,10 +20,15 @@ class Claim(NamedTuple):
     fingerprint: bytes
     state: str
     owner: str
+    claimed: int
     expires_at: int | None
     status: int | None
     body: str | None
     lease: float | None
+
+    def is_running(self, now: float) -> bool:
+        """Its owner has not left, and lives, or claimed too lately to be called dead: one that missed its lease may have gone on."""
+        return self.state == "dispatching" and self.lease is not None and max(self.lease, self.claimed + LEASE_SECONDS) >= now
 
 
 class Owner(NamedTuple):
@@ -40,7 +47,7 @@ def same(organisation: str, operation: str, key: str) -> sa.ColumnElement[bool]:
 
 
 VALUES = ("organisation", "operation", "key", "fingerprint", "state", "owner", "claimed", "expires_at", "status", "body")
-# A key whose retention has ended is free again.
+# A key whose retention has ended is free again, unless nobody knows what its call did.
 INSERT = Query(
     Owner,
     lambda dialect: (
@@ -49,7 +56,7 @@ INSERT = Query(
         .on_conflict_do_update(
             index_elements=["organisation", "operation", "key"],
             set_={name: sa.bindparam(name) for name in VALUES[3:]},
-            where=CLAIM.c.expires_at <= sa.bindparam("claimed"),
+            where=(CLAIM.c.expires_at <= sa.bindparam("claimed")) & (CLAIM.c.state == "done"),
         )
         .returning(CLAIM.c.owner)
     ),
@@ -60,6 +67,7 @@ READ = Query(
         CLAIM.c.fingerprint,
         CLAIM.c.state,
         CLAIM.c.owner,
+        CLAIM.c.claimed,
         CLAIM.c.expires_at,
         CLAIM.c.status,
         CLAIM.c.body,
@@ -83,11 +91,13 @@ FREEZE_ORPHANS = Command(
     sa.update(CLAIM)
     .where(
         CLAIM.c.state == "dispatching",
-        CLAIM.c.owner.not_in(sa.select(REPLICA.c.id).where(REPLICA.c.expires_at >= sa.bindparam("now"))),
+        CLAIM.c.owner.not_in(
+            sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (CLAIM.c.claimed >= sa.bindparam("before")))
+        ),
     )
     .values(state="unknown")
 )
-SWEEP = Command(sa.delete(CLAIM).where(CLAIM.c.expires_at <= sa.bindparam("now")))
+SWEEP = Command(sa.delete(CLAIM).where(CLAIM.c.expires_at <= sa.bindparam("now"), CLAIM.c.state == "done"))
 
 
 class Lost(Exception):
@@ -137,7 +147,9 @@ def claim(
 def find_claim(connection: Connection, *, organisation: str, operation: str, key: str, now: int) -> Claim | None:
     """The key's row, if its retention has not ended."""
     found = connection.first(READ, organisation=organisation, operation=operation, key=key)
-    return None if found is None or (found.expires_at is not None and found.expires_at <= now) else found
+    if found is None or (found.state == "done" and found.expires_at is not None and found.expires_at <= now):
+        return None
+    return found
 
 
 def judge(found: Claim, fingerprint: bytes, now: float) -> None:
@@ -149,7 +161,7 @@ def judge(found: Claim, fingerprint: bytes, now: float) -> None:
             param="idempotency_key",
             hint="Use a new key for a new request; repeat the very same input to get the first answer again",
         )
-    if found.state == "dispatching" and found.lease is not None and found.lease >= now:
+    if found.is_running(now):
         raise busy()
     if found.body is None:
         raise OcsError(
@@ -185,7 +197,7 @@ def release(connection: Connection, *, organisation: str, operation: str, key: s
 
 def freeze_orphans(connection: Connection, *, now: float) -> int:
     """Mark what dead processes left behind."""
-    return connection.run(FREEZE_ORPHANS, now=now)
+    return connection.run(FREEZE_ORPHANS, now=now, before=math.ceil(now - LEASE_SECONDS))
 
 
 def sweep_claims(connection: Connection, *, now: float) -> int:

@@ -54,7 +54,7 @@ COUNT = Query(
 INSERT = Command(
     sa.insert(ENDPOINT)
     .values({name: sa.bindparam(name) for name in ("id", "organisation", "url", "secret", "created")})
-    .values(status="enabled")
+    .values(status="enabled", replay_minute=0, replay_count=0)
 )
 LIST = Query(EndpointRow, sa.select(*COLUMNS).where(ENDPOINT.c.organisation == sa.bindparam("organisation")).order_by(ENDPOINT.c.id.desc()))
 READ = Query(EndpointRow, sa.select(*COLUMNS).where(OWN))
@@ -67,6 +67,17 @@ ROTATE = Query(
     .returning(*COLUMNS),
 )
 ENABLE = Query(EndpointRow, sa.update(ENDPOINT).where(OWN).values(status="enabled", failing_since=None).returning(*COLUMNS))
+# The limit stands in the statement: two replays at once cannot both be the tenth.
+COUNT_REPLAY = Query(
+    Id,
+    sa.update(ENDPOINT)
+    .where(OWN, (ENDPOINT.c.replay_minute != sa.bindparam("minute")) | (ENDPOINT.c.replay_count < sa.bindparam("most")))
+    .values(
+        replay_minute=sa.bindparam("minute"),
+        replay_count=sa.case((ENDPOINT.c.replay_minute == sa.bindparam("minute"), ENDPOINT.c.replay_count + 1), else_=1),
+    )
+    .returning(ENDPOINT.c.id),
+)
 SUCCEEDED = Command(
     sa.update(ENDPOINT).where(ENDPOINT.c.id == sa.bindparam("endpoint"), ENDPOINT.c.failing_since.is_not(None)).values(failing_since=None)
 )
@@ -124,6 +135,11 @@ def rotate_secret(connection: Connection, *, endpoint: str, organisation: str, s
 def enable_endpoint(connection: Connection, *, endpoint: str, organisation: str) -> EndpointRow | None:
     """Send to it again, with a clean record."""
     return connection.first(ENABLE, endpoint=endpoint, owner=organisation)
+
+
+def count_replay(connection: Connection, *, endpoint: str, organisation: str, minute: int, most: int) -> bool:
+    """Count one replay; False when the minute's allowance is used up."""
+    return connection.first(COUNT_REPLAY, endpoint=endpoint, owner=organisation, minute=minute, most=most) is not None
 
 
 def note_success(connection: Connection, *, endpoint: str) -> None:

@@ -1,11 +1,13 @@
 """The pipeline's Journal: recheck, claim, confirm, charge, the call's own write, its answer and its audit row in one commit."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from registry.clock import Clock
-from registry.errors import Unauthorized
+from registry.errors import Refusal, StoreUnavailable, Unauthorized
 from registry.limits import Role, Tier, scopes_of
 from registry.ports import Arguments, Entry, Line, Replayed, Stored, Write, Writes
 from storage import claims, confirm, quota
@@ -52,7 +54,7 @@ def begin(connection: Connection, entry: Entry, opening: Opening, answer: Answer
     if entry.idempotency_key is not None:
         claims.claim(
             connection,
-            organisation=entry.organisation,
+            organisation=entry.owner,
             operation=entry.operation,
             key=entry.idempotency_key,
             fingerprint=entry.fingerprint,
@@ -64,20 +66,26 @@ def begin(connection: Connection, entry: Entry, opening: Opening, answer: Answer
             body=answer.body if answer else None,
         )
     if entry.confirm is not None:
-        confirm.consume(
-            connection,
-            digest=entry.confirm,
-            organisation=entry.organisation,
-            principal=entry.principal,
-            operation=entry.operation,
-            fingerprint=entry.fingerprint,
-            now=entry.now,
-        )
+        spend(connection, entry=entry)
     if opening.charge and entry.cost:
-        used = quota.charge(connection, organisation=entry.organisation, period=entry.period.name, cost=entry.cost, limit=entry.limit)
+        used = quota.charge(connection, organisation=entry.owner, period=entry.period.name, cost=entry.cost, limit=entry.limit)
         if used is None:
             raise entry.over_quota(entry.limit)
         entry.usage = quota.Usage(entry.limit, used, entry.period.reset)
+
+
+def spend(connection: Connection, *, entry: Entry) -> None:
+    """Use the confirm token up."""
+    assert entry.confirm is not None
+    confirm.consume(
+        connection,
+        digest=entry.confirm,
+        organisation=entry.owner,
+        principal=entry.principal,
+        operation=entry.operation,
+        fingerprint=entry.fingerprint,
+        now=entry.now,
+    )
 
 
 def audit_line(entry: Entry, outcome: str, status: int, clock: Clock) -> Line:
@@ -109,6 +117,7 @@ def settle(
 ) -> T | None:
     """One commit for a call that writes only our own store."""
     begin(connection, entry, opening, answer)
+    entry.began = True
     result = write(connection, **arguments) if write is not None else None
     append_line(connection, audit_line(entry, "ok", status, opening.clock))
     return result
@@ -125,6 +134,7 @@ def settle_result(
 ) -> T:
     """One commit for a call whose answer only the write can tell."""
     begin(connection, entry, opening, None)
+    entry.began = True
     result = write(connection, **arguments)
     answer = finish(result)
     if entry.idempotency_key is not None:
@@ -138,7 +148,7 @@ def keep(connection: Connection, entry: Entry, owner: str, state: str, answer: A
     assert entry.idempotency_key is not None
     claims.finish(
         connection,
-        organisation=entry.organisation,
+        organisation=entry.owner,
         operation=entry.operation,
         key=entry.idempotency_key,
         owner=owner,
@@ -169,9 +179,9 @@ def close(
 def release(connection: Connection, *, entry: Entry, owner: str, charged: bool) -> None:
     """Undo an opening whose call never reached the provider."""
     if entry.idempotency_key is not None:
-        claims.release(connection, organisation=entry.organisation, operation=entry.operation, key=entry.idempotency_key, owner=owner)
+        claims.release(connection, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, owner=owner)
     if charged:
-        quota.give_back(connection, organisation=entry.organisation, period=entry.period.name, cost=entry.cost)
+        quota.give_back(connection, organisation=entry.owner, period=entry.period.name, cost=entry.cost)
 
 
 class StoreJournal:
@@ -180,6 +190,7 @@ class StoreJournal:
     def __init__(self, store: Store, *, keyring: Keyring, blocks: quota.QuotaBlocks, clock: Clock, replica: str) -> None:
         self._store, self._keyring, self._blocks, self._clock, self.replica = store, keyring, blocks, clock, replica
         self._lines: list[Line] = []
+        self._unkept: list[Entry] = []
         # On PostgreSQL one quota row would serialise an organisation's calls across COMMIT: there every charge is leased.
         self._leases = store.dialect_name == "postgresql"
 
@@ -188,13 +199,13 @@ class StoreJournal:
         assert entry.idempotency_key is not None
         now = int(entry.now)
         found = await self._store.read(
-            claims.find_claim, organisation=entry.organisation, operation=entry.operation, key=entry.idempotency_key, now=now
+            claims.find_claim, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, now=now
         )
         if found is None:
             return None
-        if found.state == "dispatching" and (found.lease is None or found.lease < entry.now):
+        if found.state == "dispatching" and not found.is_running(entry.now):
             await self._store.write(
-                claims.freeze, organisation=entry.organisation, operation=entry.operation, key=entry.idempotency_key, seen=found.owner
+                claims.freeze, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, seen=found.owner
             )
         claims.judge(found, entry.fingerprint, entry.now)
         return self._unseal(entry, found)
@@ -204,7 +215,7 @@ class StoreJournal:
         await self._store.write(
             confirm.keep_token,
             digest=digest,
-            organisation=entry.organisation,
+            organisation=entry.owner,
             principal=entry.principal,
             operation=entry.operation,
             fingerprint=entry.fingerprint,
@@ -249,13 +260,20 @@ class StoreJournal:
         """Keep the answer, run the writes and record."""
         answer = self._seal(entry, stored) if entry.idempotency_key else Answer(stored.status, "")
         opening = Opening(self.replica, self._clock, charge=False)
-        await self._store.write(close, entry=entry, opening=opening, answer=answer, outcome=outcome, unknown=unknown, writes=writes)
+        try:
+            await self._store.write(close, entry=entry, opening=opening, answer=answer, outcome=outcome, unknown=unknown, writes=writes)
+        except StoreUnavailable:
+            if entry.idempotency_key is not None:
+                self._unkept.append(entry)
+                with suppress(StoreUnavailable):  # else the next flush does it
+                    await self._freeze_unkept()
+            raise
 
     async def release(self, entry: Entry) -> None:
         """Forget the claim and give the charge back."""
         await self._store.write(release, entry=entry, owner=self.replica, charged=bool(entry.cost) and not entry.leased)
         if entry.leased:
-            self._blocks.give_back(entry.organisation, entry.period)
+            self._blocks.give_back(entry.owner, entry.period)
 
     def record(self, line: Line) -> None:
         """Buffer the audit row of a read or a refusal; a flood beyond the buffer loses its oldest rows."""
@@ -265,6 +283,7 @@ class StoreJournal:
 
     async def flush(self) -> None:
         """Write the buffered rows; what could not be written waits for the next flush."""
+        await self._freeze_unkept()
         lines, self._lines = self._lines, []
         written = 0
         try:
@@ -274,11 +293,21 @@ class StoreJournal:
         finally:
             self._lines[:0] = lines[written:]
 
+    async def _freeze_unkept(self) -> None:
+        """Calls whose answer could not be stored: their outcome is unknown from now on, not in progress for ever."""
+        while self._unkept:
+            entry = self._unkept[0]
+            assert entry.idempotency_key is not None
+            await self._store.write(
+                claims.freeze, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, seen=self.replica
+            )
+            self._unkept.remove(entry)
+
     async def _opened(self, entry: Entry, run: Callable[[Opening], Awaitable[T]]) -> T:
         """Pay from the leased block where that is how this process pays, and give it back when the transaction refused."""
-        entry.leased = bool(entry.cost) and (self._leases or self._blocks.unspent(entry.organisation, entry.period) > 0)
+        entry.leased = bool(entry.cost) and (self._leases or self._blocks.unspent(entry.owner, entry.period) > 0)
         if entry.leased:
-            entry.usage = await self._blocks.take(entry.organisation, entry.limit, entry.period, entry.now)
+            entry.usage = await self._blocks.take(entry.owner, entry.limit, entry.period, entry.now)
             if entry.usage is None:
                 raise entry.over_quota(entry.limit)
         done = False
@@ -288,16 +317,23 @@ class StoreJournal:
             return result
         except claims.Lost as lost:
             raise Replayed(self._unseal(entry, lost.claim)) from None
+        except Refusal as refusal:
+            if entry.began and entry.confirm is not None and not isinstance(refusal, StoreUnavailable):
+                await self._store.write(spend, entry=entry)  # the action has failed: its token went with it
+            raise
+        except asyncio.CancelledError:
+            done = True  # whoever hangs up does not undo a write that has run: it stays paid for
+            raise
         finally:
             if entry.leased and not done:
-                self._blocks.give_back(entry.organisation, entry.period)
+                self._blocks.give_back(entry.owner, entry.period)
 
     def _seal(self, entry: Entry, stored: Stored) -> Answer:
-        return Answer(stored.status, self._keyring.seal(stored.body.decode(), org_id=entry.organisation, field=field_of(entry)))
+        return Answer(stored.status, self._keyring.seal(stored.body.decode(), org_id=entry.owner, field=field_of(entry)))
 
     def _unseal(self, entry: Entry, claim: claims.Claim) -> Stored:
         assert claim.body is not None and claim.status is not None
-        return Stored(claim.status, self._keyring.open(claim.body, org_id=entry.organisation, field=field_of(entry)).encode())
+        return Stored(claim.status, self._keyring.open(claim.body, org_id=entry.owner, field=field_of(entry)).encode())
 
 
 def field_of(entry: Entry) -> str:

@@ -20,6 +20,8 @@ DELIVERY, ATTEMPT, EVENT, ENDPOINT = table(DeliveryTable), table(DeliveryAttempt
 # Four times the longest POST: an ack that waits for a busy database still comes in time.
 LEASE_MS = 60_000
 IN_FLIGHT = 2
+# Without it one organisation's slow receivers, at two for each of its endpoints, hold the places of all others.
+IN_FLIGHT_OF_ORGANISATION = 8
 WINDOW = 500
 Verdict = Literal["ok", "failed", "gone", "ours"]
 
@@ -80,45 +82,61 @@ def waiting(delivery: sa.FromClause) -> sa.ColumnElement[bool]:
     return delivery.c.state == sa.literal_column("0")
 
 
-def under_way(name: str) -> sa.Subquery:
-    """How many deliveries of each endpoint are leased; a leased row is due within the length of a lease.
+def under_way(whose: str) -> sa.Subquery:
+    """How many deliveries of each endpoint, or of each organisation, are leased; a leased row is due within the length of a lease.
 
     Not a CTE: Python's sqlite3 counts no rows for an UPDATE that begins with WITH.
     """
     held, now, end = DELIVERY.alias("held"), sa.bindparam("now_ms", type_=sa.BigInteger), sa.bindparam("lease_end", type_=sa.BigInteger)
     return (
-        sa.select(held.c.endpoint_id, sa.func.count().label("places"))
+        sa.select(held.c[whose], sa.func.count().label("places"))
         .where(waiting(held), held.c.due_ms > now, held.c.due_ms <= end, held.c.lease.is_not(None))
-        .group_by(held.c.endpoint_id)
-        .subquery(name)
+        .group_by(held.c[whose])
+        .subquery()
+    )
+
+
+def full(whose: str, most: int) -> sa.Select[tuple[str]]:
+    """The endpoints, or the organisations, that have as many under way as they may have."""
+    busy = under_way(whose)
+    return sa.select(busy.c[whose]).where(busy.c.places >= most)
+
+
+def with_room(rows: sa.Subquery, whose: str, most: int) -> sa.Subquery:
+    """The first of each endpoint's, or organisation's, rows: as many as it has room for beside what is under way."""
+    place = sa.func.row_number().over(partition_by=rows.c[whose], order_by=(rows.c.due_ms, rows.c.id))
+    ranked, flying = sa.select(*rows.c, place.label("place")).subquery(), under_way(whose)
+    return (
+        sa.select(*(ranked.c[column.name] for column in rows.c))
+        .join_from(ranked, flying, flying.c[whose] == ranked.c[whose], isouter=True)
+        .where(ranked.c.place + sa.func.coalesce(flying.c.places, 0) <= most)
+        .subquery()
     )
 
 
 def claimable() -> sa.ScalarSelect[str]:
-    """The ids to take: due, oldest first, no more than IN_FLIGHT at once for one endpoint, whoever holds them.
+    """The ids to take: due, oldest first, within the limits of each endpoint and each organisation, whoever holds what is under way.
 
-    Endpoints that are at their limit are left out before the window is cut, so that their backlog hides nobody else's.
+    Those at their limit are left out before the window is cut, so that their backlog hides nobody else's. The order is total: claims
+    at the same moment choose the same rows, so that together they do not exceed a limit.
     """
-    now, due, flying = sa.bindparam("now_ms", type_=sa.BigInteger), DELIVERY.alias("due"), under_way("flying")
-    busy = under_way("busy")
-    full = sa.select(busy.c.endpoint_id).where(busy.c.places >= IN_FLIGHT)
+    now, due = sa.bindparam("now_ms", type_=sa.BigInteger), DELIVERY.alias("due")
     window = (
-        sa.select(due.c.id, due.c.endpoint_id, due.c.due_ms)
-        .where(waiting(due), due.c.due_ms <= now, due.c.endpoint_id.not_in(full))
-        .order_by(due.c.due_ms)
+        sa.select(due.c.id, due.c.endpoint_id, due.c.organisation, due.c.due_ms)
+        .where(
+            waiting(due),
+            due.c.due_ms <= now,
+            due.c.endpoint_id.not_in(full("endpoint_id", IN_FLIGHT)),
+            due.c.organisation.not_in(full("organisation", IN_FLIGHT_OF_ORGANISATION)),
+        )
+        .order_by(due.c.due_ms, due.c.id)
         .limit(WINDOW)
         .subquery("near")
     )
-    place = sa.func.row_number().over(partition_by=window.c.endpoint_id, order_by=(window.c.due_ms, window.c.id))
-    ranked = sa.select(window.c.id, window.c.endpoint_id, place.label("place")).subquery("ranked")
-    fair = (
-        sa.select(ranked.c.id)
-        .join_from(ranked, flying, flying.c.endpoint_id == ranked.c.endpoint_id, isouter=True)
-        .where(ranked.c.place + sa.func.coalesce(flying.c.places, 0) <= IN_FLIGHT)
-    )
+    fair = with_room(with_room(window, "endpoint_id", IN_FLIGHT), "organisation", IN_FLIGHT_OF_ORGANISATION)
     # PostgreSQL checks state and due time again on rows that another worker changed meanwhile, and skips those it holds;
     # on SQLite FOR UPDATE renders nothing, and the write lock excludes.
-    pick = sa.select(DELIVERY.c.id).where(waiting(DELIVERY), DELIVERY.c.due_ms <= now, DELIVERY.c.id.in_(fair))
+    pick = sa.select(DELIVERY.c.id).where(waiting(DELIVERY), DELIVERY.c.due_ms <= now, DELIVERY.c.id.in_(sa.select(fair.c.id)))
     return pick.order_by(DELIVERY.c.due_ms).limit(sa.bindparam("most")).with_for_update(skip_locked=True).scalar_subquery()
 
 

@@ -14,6 +14,7 @@ RENEW = Command(
         .on_conflict_do_update(index_elements=["id"], set_={"expires_at": sa.bindparam("expires_at")})
     )
 )
+LEAVE = Command(sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("replica")))
 FORGET = Command(sa.delete(REPLICA).where(REPLICA.c.expires_at < sa.bindparam("before")))
 LEASE_SECONDS = 30.0
 KEPT_SECONDS = 86_400.0
@@ -25,6 +26,6 @@ def renew(connection: Connection, *, replica: str, now: float) -> None:
 
 
 def leave(connection: Connection, *, replica: str, now: float) -> None:
-    """Say that this process has ended; and forget those that ended long ago."""
-    connection.run(RENEW, id=replica, expires_at=now)
+    """This process has ended: it has no lease any more, and what it left behind is nobody's. Forget also those that died long ago."""
+    connection.run(LEAVE, replica=replica)
     connection.run(FORGET, before=now - KEPT_SECONDS)

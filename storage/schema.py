@@ -246,6 +246,8 @@ class WebhookEndpointTable(Named, table=True):
     previous_secret: str | None = Field(default=None, sa_type=sa.Text)
     previous_until: int | None = Field(default=None, sa_type=sa.BigInteger)
     failing_since: int | None = Field(default=None, sa_type=sa.BigInteger)
+    replay_minute: int = Field(sa_type=sa.BigInteger)
+    replay_count: int
     created: int = Field(sa_type=sa.BigInteger)
 
 

@@ -1,6 +1,7 @@
 """Where the keyring comes from: the setting, or, for the embedded default, a file that only its owner can read."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from registry.ids import Ids
@@ -17,14 +18,38 @@ def open_keyring(text: str, settings: Settings, ids: Ids) -> Keyring:
         raise BadSettings(f"{'SERVICE_SECRET_KEYS' if given else settings.data / 'keyring'}: {error}") from None
 
 
-def keyring_setting(settings: Settings, ids: Ids) -> str:
+def keyring_path(settings: Settings) -> Path | None:
+    """The keyring's file, where the setting does not give the keyring."""
+    return settings.data / "keyring" if settings.embedded and not settings.secret_keys.get_secret_value() else None
+
+
+def keyring_setting(settings: Settings, ids: Ids, report: Callable[[str], None] = print) -> str:
     """The keyring's text; made once for the embedded default."""
-    given = settings.secret_keys.get_secret_value()
+    given, path = settings.secret_keys.get_secret_value(), keyring_path(settings)
     if given:
         return given
-    if not settings.embedded:
+    if path is None:
         raise BadSettings("SERVICE_SECRET_KEYS: missing; with SERVICE_DATABASE_URL set every replica needs the same keyring")
-    return read_or_make(settings.data / "keyring", ids)
+    text = read_or_make(path, ids)
+    close_to_others(path, report)
+    return text
+
+
+def is_open_to_others(path: Path) -> bool:
+    """Whether anybody but the owner may do something with the file."""
+    return bool(path.stat().st_mode & 0o077)
+
+
+def close_to_others(path: Path, report: Callable[[str], None]) -> None:
+    """A file that others may read is closed to them, and said aloud: somebody may have read it."""
+    if not is_open_to_others(path):
+        return
+    try:
+        path.chmod(0o600)
+    except OSError as error:  # a mounted file, or somebody else's
+        report(f"{path} can be read by others, and closing it failed ({error.strerror}): chmod 600 {path}")
+    else:
+        report(f"{path} could be read by others and is closed to them now (mode 600)")
 
 
 def read_or_make(path: Path, ids: Ids) -> str:

@@ -23,7 +23,7 @@ from storage.quota import QuotaBlocks
 from storage.replicas import LEASE_SECONDS, leave, renew
 from storage.store import Store, open_store
 from transports.data_directory import make_data_directory
-from transports.keyring_file import keyring_setting, open_keyring
+from transports.keyring_check import checked_keyring
 from transports.mcp.settings import McpSettings
 from transports.sessions import provider_sessions
 from transports.settings import Settings
@@ -138,8 +138,7 @@ def build_service(
     clock = clock or SystemClock()
     ids = ids or SystemIds(clock)
     make_data_directory(settings)
-    keyring_text = keyring_setting(settings, ids)
-    keyring = open_keyring(keyring_text, settings, ids)
+    keyring_text, keyring = checked_keyring(settings, ids, report)
     ensure_current(settings.store_url)
     store = open_store(settings.store_url, pool=settings.database_pool)
     limits = replace(Limits(), burst_enabled=settings.burst_limit)

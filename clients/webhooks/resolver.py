@@ -2,22 +2,13 @@
 
 # Imported on the first delivery only (aiohttp costs 0.4 s of start-up).
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
-import anyio
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from clients.webhooks.addresses import Network, vet
 from clients.webhooks.host import LOOPBACK_NAME, loopbacks
-
-Lookup = Callable[[str], Awaitable[Sequence[str]]]
-"""All addresses of a name, as text; OSError when there is none."""
-
-
-async def system_lookup(name: str) -> list[str]:
-    """Ask the system's resolver for IPv4 and IPv6 addresses."""
-    answers = await anyio.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    return [str(address[0]) for _, _, _, _, address in answers]
+from clients.webhooks.lookups import Lookup
 
 
 class VettingResolver(AbstractResolver):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from clients.failure import OutboundFailed
 from clients.http import Outbound, OutboundLimits, Reply
+from clients.webhooks.lookups import Lookup, Lookups
 from clients.webhooks.retry_after import retry_after_seconds
 from clients.webhooks.url import BadUrl, check_url
 from registry.clock import Clock
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     import aiohttp
 
     from clients.webhooks.addresses import Network
-    from clients.webhooks.resolver import Lookup
 
 MOST_BODY_READ = 16 * 1024
 GONE = 410
@@ -59,7 +59,7 @@ class Sender:
         """`exempt` opens networks for local receivers; `lookup` replaces DNS, `tls` the trusted authorities."""
         self._clock = clock
         self._exempt = tuple(exempt)
-        self._lookup = lookup
+        self._lookup = lookup or Lookups()
         self._outbound = Outbound(limits, connector=self._connector, tls=tls)
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempt:
@@ -90,7 +90,7 @@ class Sender:
 
     def _connector(self, limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:
         from clients.webhooks.connector import vetted_connector  # these two import aiohttp: start-up budget
-        from clients.webhooks.resolver import VettingResolver, system_lookup
+        from clients.webhooks.resolver import VettingResolver
 
-        resolver = VettingResolver(self._exempt, self._lookup or system_lookup)
+        resolver = VettingResolver(self._exempt, self._lookup)
         return vetted_connector(limits, tls, self._exempt, resolver)

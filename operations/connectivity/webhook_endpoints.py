@@ -12,16 +12,18 @@ from clients.webhooks.url import BadUrl, check_url
 from operations.deps import Ctx
 from operations.services.delivery import secret_field
 from operations.vocabulary import ListOf, page
-from registry.errors import BadRequest, Conflict, NotFound
+from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded
 from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Example, operation
+from registry.policy import stamp
 from registry.redaction import mask
 from storage.connection import Connection
 from storage.deliveries import replay
 from storage.endpoints import (
     MOST_ENDPOINTS,
     EndpointRow,
+    count_replay,
     delete_endpoint,
     enable_endpoint,
     insert_endpoint,
@@ -30,6 +32,7 @@ from storage.endpoints import (
     rotate_secret,
 )
 
+REPLAYS_PER_MINUTE = 10
 Kind = Literal["connectivity.webhook_endpoint"]
 
 
@@ -237,27 +240,31 @@ def enable(connection: Connection, *, endpoint: str, organisation: str) -> Webho
     "/v1/connectivity/webhook_endpoints/{id}/replay",
     scope=Scope.ANY,
     title="Replay failed deliveries",
-    raises=[NotFound, Conflict],
+    raises=[NotFound, Conflict, QuotaExceeded],
     examples=[Example("Catch up after an outage", {"id": ID, "since": 1_795_166_400}, {"object": "connectivity.replay", "replayed": 12})],
 )
 async def replay_failed_deliveries(ctx: Ctx, params: Replay) -> Replayed:
     """Send an endpoint's failed deliveries again.
 
-    The endpoint must be enabled.
+    The endpoint must be enabled. At most 10 a minute.
 
     Answers how many are on their way. Each starts its schedule of ten attempts again, under the same `webhook-id`; attempts keep
-    their numbers.
+    their numbers. The eleventh call of a minute for one endpoint is 429 `rate_limited`.
     """
-    since_ms = (params.since or 0) * 1000
     answer = await ctx.settle_result(
-        restart, endpoint=params.id, organisation=ctx.organisation, since_ms=since_ms, now_ms=int(ctx.now * 1000)
+        restart,
+        endpoint=params.id,
+        organisation=ctx.organisation,
+        since_ms=(params.since or 0) * 1000,
+        now=ctx.now,
+        upgrade_url=ctx.deps.site.upgrade_url,
     )
     ctx.deps.wake_worker()
     return answer
 
 
-def restart(connection: Connection, *, endpoint: str, organisation: str, since_ms: int, now_ms: int) -> Replayed:
-    """Queue what has failed, or refuse."""
+def restart(connection: Connection, *, endpoint: str, organisation: str, since_ms: int, now: float, upgrade_url: str) -> Replayed:
+    """Count the replay and queue what has failed, or refuse and change nothing."""
     row = read_endpoint(connection, endpoint=endpoint, organisation=organisation)
     if row is None:
         raise unknown(endpoint)
@@ -267,4 +274,20 @@ def restart(connection: Connection, *, endpoint: str, organisation: str, since_m
             code="webhook_endpoint_disabled",
             hint="Enable it first with POST /v1/connectivity/webhook_endpoints/{id}/enable",
         )
-    return {"object": "connectivity.replay", "replayed": replay(connection, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)}
+    minute = int(now) // 60
+    if not count_replay(connection, endpoint=endpoint, organisation=organisation, minute=minute, most=REPLAYS_PER_MINUTE):
+        raise too_often(endpoint, now, (minute + 1) * 60, upgrade_url)
+    return {"object": "connectivity.replay", "replayed": replay(connection, endpoint=endpoint, since_ms=since_ms, now_ms=int(now * 1000))}
+
+
+def too_often(endpoint: str, now: float, reset: int, upgrade_url: str) -> QuotaExceeded:
+    """The minute's replays of this endpoint are used up."""
+    return QuotaExceeded(
+        f"{endpoint} was replayed {REPLAYS_PER_MINUTE} times in this minute; replay it again from {stamp(reset)} on",
+        code="rate_limited",
+        limit=REPLAYS_PER_MINUTE,
+        used=REPLAYS_PER_MINUTE,
+        reset_at=stamp(reset),
+        retry_after=reset - int(now),
+        upgrade_url=upgrade_url,
+    )

@@ -7,12 +7,12 @@ from typing import cast
 
 import httpx
 
+from operations.services.api_key import new_api_key
 from registry.limits import Role, Tier
 from storage.accounts import add_member, create_organisation, create_person
 from storage.keys import insert_key
 from storage.store import open_store
 from tests.world import CountingIds, SettableClock
-from operations.services.api_key import new_api_key
 
 Json = dict[str, object]
 SETTINGS = {

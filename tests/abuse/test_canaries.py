@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.abuse.canaries import LOST_KEY, SESSION, SETTINGS, Json, ask, bearer, call_tool, everything_below, hits, second_tenant, text_of
-from tests.running import Running, start, stop
 from tests.cli.reseller import said
+from tests.running import Running, start, stop
 
 pytestmark = pytest.mark.anyio
 INTENTS = "/v1/connectivity/intents"
@@ -108,7 +108,9 @@ def blunder(http: httpx.Client, key: str, planted: dict[str, str]) -> list[str]:
 
 def overhear(http: httpx.Client, server: Running, rival: str, intent: str) -> list[str]:
     """All that another tenant, and a visitor without a credential, are shown."""
-    heard = [text_of(http.get(path, headers=bearer(rival))) for path in (INTENTS, f"{INTENTS}/{intent}", ENDPOINTS, "/v1/connectivity/events")]
+    heard = [
+        text_of(http.get(path, headers=bearer(rival))) for path in (INTENTS, f"{INTENTS}/{intent}", ENDPOINTS, "/v1/connectivity/events")
+    ]
     heard += [ask(http, server.mcp_url, rival, "tools/call", {"name": name, "arguments": {}}).text for name in EARS]
     heard.append(ask(http, server.mcp_url, rival, "resources/read", {"uri": f"connectivity://intents/{intent}"}).text)
     heard += [ask(http, server.mcp_url, rival, method, {}).text for method in ("tools/list", "prompts/list", "resources/list")]

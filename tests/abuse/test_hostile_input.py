@@ -5,10 +5,12 @@ import re
 import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
 from operations.catalogue import CATALOGUE
 from registry.answer import answer
@@ -18,12 +20,10 @@ from registry.limits import Limits, Tier
 from registry.operation import Auth
 from registry.ports import SharedSecrets
 from storage.connection import Connection
+from storage.schema import SQLModel
 from storage.statement import Query
 from tests.abuse.nasty import instead
 from tests.world import World, open_world
-import sqlalchemy as sa
-from storage.schema import SQLModel
-from typing import NamedTuple
 
 pytestmark = pytest.mark.anyio
 INTERNAL = "internal-key-0123456789"
@@ -101,7 +101,7 @@ async def test_no_value_of_any_field_is_a_fault_and_a_refusal_changes_nothing(wo
                 assert await world.store.read(counted) == before, (values, reply.text)
             if operation.tool:
                 call = Call(operation, "mcp", "req_x", caller=caller, arguments=values, idempotency_key=f"m{number}")
-                await answer(world.pipeline, call, lambda call, error: faults.append((values, error)))
+                await answer(world.pipeline, call, lambda call, error: faults.append((call.arguments, error)))
     assert faults == []
 
 

@@ -18,7 +18,8 @@ from registry.ids import SystemIds
 from storage.migrate import HEAD, SchemaMismatch, current_revision, refuse_unknown
 from transports.cli.failure import Failure
 from transports.cli.render import print_line
-from transports.keyring_file import keyring_setting, open_keyring
+from transports.keyring_check import checked_keyring, refuse_lost
+from transports.keyring_file import is_open_to_others, keyring_path
 from transports.settings import PREFIX, BadSettings, Settings, load_settings
 
 FINE_SECONDS = 5.0
@@ -91,19 +92,20 @@ def clock(settings: Settings) -> Finding:
 
 
 def keyring(settings: Settings) -> Finding:
-    """A keyring there must be; without it sealed values cannot be read."""
-    path = settings.data / "keyring"
-    if settings.embedded and not settings.secret_keys.get_secret_value():
-        if not path.exists():
-            return Finding("keyring", "none yet, made at the first start")
-        if path.stat().st_mode & 0o077:
-            return Finding("keyring", f"{path} can be read by others", f"chmod 600 {path}")
+    """A keyring there must be, the one that sealed this database; without it sealed values cannot be read."""
+    path, ids = keyring_path(settings), SystemIds(SystemClock())
     try:
-        ids = SystemIds(SystemClock())
-        open_keyring(keyring_setting(settings, ids), settings, ids)
+        if path is not None and not path.exists():
+            refuse_lost(settings)
+            return Finding("keyring", "none yet, made at the first start")
+        if path is not None and is_open_to_others(path):
+            return Finding("keyring", f"{path} can be read by others", f"chmod 600 {path}")
+        checked_keyring(settings, ids)
     except BadSettings as wrong:
         return Finding("keyring", str(wrong), "put back the keyring that sealed this database; every replica needs the same one")
-    return Finding("keyring", "from SERVICE_SECRET_KEYS" if settings.secret_keys.get_secret_value() else str(path))
+    except (Refusal, sqlite3.Error):
+        return Finding("keyring", "not compared with the database, which cannot be read")
+    return Finding("keyring", "from SERVICE_SECRET_KEYS" if path is None else str(path))
 
 
 def port(settings: Settings) -> Finding:

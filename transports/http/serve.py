@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Plain asyncio with h11 serves a third of the requests: an installation without these is broken, not slow.
 REQUIRED = ("uvicorn", "uvloop", "httptools")
+# Whose errors would otherwise go to stderr as they are: with addresses, and with the values of tasks that failed unseen.
+LIBRARIES = ("uvicorn.error", "mcp", "asyncio", "aiohttp", "httpx", "httpcore")
 # Allocations between collections of the youngest generation; what start-up left behind is frozen and never looked at again.
 GC_THRESHOLD = 20_000
 
@@ -143,8 +145,8 @@ def server_type(ready: Callable[[], None]) -> type["uvicorn.Server"]:
 
 
 def listen_to_libraries(logs: Logs) -> None:
-    """What uvicorn and the MCP SDK say of errors becomes lines of ours, masked."""
-    for name in ("uvicorn.error", "mcp"):
+    """What the libraries say of errors becomes lines of ours, masked."""
+    for name in LIBRARIES:
         logger = logging.getLogger(name)
         logger.handlers[:] = [ServerLog(logs)]
         logger.setLevel(logging.ERROR)

@@ -10,7 +10,7 @@ from registry.call import Reply
 from registry.schema import Answer
 
 # What a person does not see and a model may obey: C0 and C1 controls but for tab and line ends, zero-width and bidi marks.
-HIDDEN = "\u0080-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
+HIDDEN = "\u0080-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\U000e0000-\U000e01ef"
 SUSPECT = re.compile(rf"[{HIDDEN}\x7f]|\\u00[01]|\\[bf]")
 STRIPPED = re.compile(rf"[{HIDDEN}\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 

@@ -24,26 +24,27 @@ class Chosen:
 def read_selection(query: bytes, headers: Iterable[tuple[bytes, bytes]]) -> Chosen:
     """The selection of one HTTP request; it travels with every request, so no server state is needed."""
     fields = read_query(query)
-    named = {name: value.decode("latin-1") for name, value in headers if name in (b"x-mcp-toolsets", b"x-mcp-readonly")}
+    named = single([(name.decode(), value.decode("latin-1")) for name, value in headers if name in (b"x-mcp-toolsets", b"x-mcp-readonly")])
     return Chosen(
         query=names(fields.get("toolsets", "")),
-        header=names(named.get(b"x-mcp-toolsets", "")),
-        read_only=flag("read_only", fields.get("read_only")) or flag("X-MCP-Readonly", named.get(b"x-mcp-readonly")),
+        header=names(named.get("x-mcp-toolsets", "")),
+        read_only=flag("read_only", fields.get("read_only")) or flag("X-MCP-Readonly", named.get("x-mcp-readonly")),
     )
 
 
 def read_query(query: bytes) -> dict[str, str]:
     """The query's fields; a credential among them is refused, since addresses end up in logs and histories."""
     try:
-        fields = dict(parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=QUERY_FIELDS))
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=QUERY_FIELDS)
     except (ValueError, UnicodeDecodeError):
         raise BadRequest("The query string cannot be read", hint="Percent-encode it as UTF-8") from None
-    if any(name.lower() in TOKENS for name in fields):
+    if any(name.lower() in TOKENS for name, _ in pairs):
         raise BadRequest(
             "token: a credential in the address is not accepted, because addresses are kept in logs and histories",
             param="token",
             hint="Send it as Authorization: Bearer <API key or session token>",
         )
+    fields = single(pairs)
     # Choice: an unknown field is refused, so that a misspelt read_only never means "everything".
     unknown = sorted(set(fields) - KNOWN)
     if unknown:
@@ -53,6 +54,14 @@ def read_query(query: bytes) -> dict[str, str]:
             param=unknown[0][:80],
             hint="Known are toolsets=<names, separated by commas> and read_only=true",
         )
+    return fields
+
+
+def single(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    """Fields by name; one that comes twice could be read in two ways, and read-only must not be lost on the way."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise BadRequest("toolsets, read_only and their headers: one of them was sent twice", hint="Send each of them once")
     return fields
 
 

@@ -274,6 +274,8 @@ def create_webhook_endpoint() -> None:
         sa.Column("previous_secret", sa.Text(), nullable=True),
         sa.Column("previous_until", sa.BigInteger(), nullable=True),
         sa.Column("failing_since", sa.BigInteger(), nullable=True),
+        sa.Column("replay_minute", sa.BigInteger(), nullable=False),
+        sa.Column("replay_count", sa.Integer(), nullable=False),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )

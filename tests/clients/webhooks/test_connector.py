@@ -8,7 +8,8 @@ from clients.failure import Blocked, OutboundFailed
 from clients.http import Outbound, OutboundLimits
 from clients.webhooks.addresses import parse_networks
 from clients.webhooks.connector import VettingSockets, vetted_connector
-from clients.webhooks.resolver import VettingResolver, system_lookup
+from clients.webhooks.lookups import Lookups
+from clients.webhooks.resolver import VettingResolver
 from tests.clients.webhooks.receiver import receiver, status
 from tests.clients.webhooks.test_addresses import DENIED, PUBLIC
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 def unchecked() -> Outbound:
     """The seam of the sender without its URL check."""
-    resolver = VettingResolver((), system_lookup)
+    resolver = VettingResolver((), Lookups())
     return Outbound(OutboundLimits(total_seconds=5), connector=lambda limits, tls: vetted_connector(limits, tls, (), resolver))
 
 
@@ -69,4 +70,4 @@ async def test_the_resolver_hands_on_only_numeric_addresses_of_a_fully_vetted_na
 
 
 async def test_the_system_resolver_answers_with_plain_addresses() -> None:
-    assert await system_lookup("127.0.0.1") == ["127.0.0.1"]
+    assert await Lookups()("127.0.0.1") == ["127.0.0.1"]
