@@ -29,6 +29,8 @@ class Caller:
     scopes: int = 0
     key_id: str = ""
     connection: Connection | None = None
+    expires_at: int | None = None
+    """When the key that was presented ends, Unix seconds."""
 
     @property
     def owner(self) -> str:

@@ -5,7 +5,9 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from registry.call import Call
 from registry.caller import Caller
-from registry.ports import Entry, Journal, Stored, Writes
+from registry.limits import Scope
+from registry.policy import require
+from registry.ports import Entry, Journal, Site, Stored, Writes
 
 D = TypeVar("D")
 R = TypeVar("R")
@@ -25,6 +27,7 @@ class Context(Generic[D]):
         "closing",
         "deps",
         "entry",
+        "needed",
         "next_cursor",
         "now",
         "reached_upstream",
@@ -47,6 +50,7 @@ class Context(Generic[D]):
         self.reached_upstream = False
         self.released = False
         self.next_cursor: str | None = None
+        self.needed = 0
         self.closing: Writes = []
         self._journal = journal
         self._encode = encode
@@ -55,6 +59,11 @@ class Context(Generic[D]):
     def organisation(self) -> str:
         """The organisation this call acts for; empty for calls without one."""
         return self.caller.organisation
+
+    def need(self, scope: Scope, site: Site) -> None:
+        """Refuse a caller without a scope that this input asks for; it is checked again in the transaction that moves a SIM or money."""
+        require(scope, self.caller, site)
+        self.needed |= int(scope)
 
     @overload
     async def settle(self, answer: R, /) -> R: ...

@@ -82,7 +82,7 @@ class Pipeline(Generic[D]):
         granted = await self._access(operation, context, params)
         if operation.read_only:
             return await self._read(context, params, granted)
-        entry = context.entry = self._entry(call, caller, params, now)
+        entry = context.entry = self._entry(context, params)
         if entry.idempotency_key is not None:
             stored = await self.journal.stored(entry)
             if stored is not None:
@@ -94,6 +94,16 @@ class Pipeline(Generic[D]):
             return await run(context, entry, params, granted)
         except Replayed as won:
             return self._replay(context, won.stored)
+
+    def admit(self, caller: Caller) -> None:
+        """Let a protocol message in that may turn out to be no call at all; the calls among them are counted again, as calls."""
+        policy.throttle_message(caller, self._throttle, self.limits, self.site, self.clock.now(), self.clock.monotonic())
+
+    def admit_public(self, client: str) -> None:
+        """Let the reader of a public page in; pages and public operations share one count per address."""
+        if self.limits.burst_enabled:
+            size, clock = self.limits.public_per_minute, self.clock
+            policy.spend(self._throttle, f"ip:{client}", size / 60, size, self.site, clock.now(), clock.monotonic())
 
     def binding(self, operation: Operation[Any, Any]) -> Binding[Any]:
         """The operation's binding plan and validator, made on its first call."""
@@ -224,9 +234,10 @@ class Pipeline(Generic[D]):
             raise policy.over_quota(tier, tier.calls_per_day, period, self.site, now)
         context.call.usage = usage
 
-    def _entry(self, call: Call, caller: Caller, params: Input, now: float) -> Entry:
-        operation = call.operation
-        tier, period, once = self.limits.tiers[caller.tier], policy.period_of(now), operation.once
+    def _entry(self, context: Context[D], params: Input) -> Entry:
+        call, caller, now = context.call, context.caller, context.now
+        operation, tier, period = call.operation, self.limits.tiers[caller.tier], policy.period_of(now)
+        once = operation.once
         over: Callable[[int], Any] = lambda used: policy.over_quota(tier, used, period, self.site, now)  # noqa: E731
         return Entry(
             surface=call.surface,
@@ -235,7 +246,7 @@ class Pipeline(Generic[D]):
             organisation=caller.organisation,
             principal=caller.principal,
             key_id=caller.key_id,
-            scope=int(operation.scope),
+            scope=int(operation.scope) | context.needed,
             recheck=operation.moves and caller.kind in ("key", "session"),
             now=now,
             started=call.started,

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import math
 import re
 import zlib
 from datetime import UTC, datetime
@@ -97,31 +98,37 @@ def expected(auth: Auth) -> str:
 def throttle(call: Call, caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
     """The burst limits; they are not the quota and are lost with the process."""
     operation = call.operation
-    if not limits.burst_enabled:
+    if not limits.burst_enabled or caller.kind in ("internal", "storefront"):
         return
     if caller.kind == "public":
-        if operation.public and operation.charged is False and operation.path == "/health":
-            return
-        wait = buckets.take(f"ip:{call.client}", limits.public_per_minute / 60, limits.public_per_minute, monotonic)
-        size, used = limits.public_per_minute, limits.public_per_minute
-    elif caller.kind in ("internal", "storefront"):
+        if operation.path != "/health":
+            size = limits.public_per_minute
+            spend(buckets, f"ip:{call.client}", size / 60, size, site, now, monotonic)
         return
-    else:
+    tier = limits.tiers[caller.tier]
+    spend(buckets, f"org:{caller.owner}", tier.burst_per_second, tier.burst_size, site, now, monotonic)
+    if operation.upstream and not operation.read_only:
+        rate = limits.upstream_writes_per_second
+        spend(buckets, f"up:{caller.owner}", rate, int(rate), site, now, monotonic)
+
+
+def throttle_message(caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
+    """Messages of a protocol that are not calls (lists, handshakes) have a bucket of their own, twice as large as that of calls."""
+    if limits.burst_enabled:
         tier = limits.tiers[caller.tier]
-        owner = caller.organisation or caller.principal
-        wait = buckets.take(f"org:{owner}", tier.burst_per_second, tier.burst_size, monotonic)
-        size, used = tier.burst_size, tier.burst_size
-        if wait is None and operation.upstream and not operation.read_only:
-            rate = limits.upstream_writes_per_second
-            wait = buckets.take(f"up:{owner}", rate, rate, monotonic)
-            size, used = int(rate), int(rate)
+        spend(buckets, f"msg:{caller.owner}", 2 * tier.burst_per_second, 2 * tier.burst_size, site, now, monotonic)
+
+
+def spend(buckets: Throttle, key: str, rate: float, size: int, site: Site, now: float, monotonic: float) -> None:
+    """One token, or a refusal that says when to come again."""
+    wait = buckets.take(key, rate, size, monotonic)
     if wait is not None:
-        seconds = max(1, int(wait.seconds) + (wait.seconds % 1 > 0))
+        seconds = max(1, math.ceil(wait.seconds))
         raise QuotaExceeded(
             f"Too many calls at once: the burst limit is {size}; wait {seconds} s and repeat the call",
             code="rate_limited",
             limit=size,
-            used=used,
+            used=size,
             reset_at=stamp(now + seconds),
             retry_after=seconds,
             upgrade_url=site.upgrade_url,

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple, cast
 
 import sqlalchemy as sa
@@ -159,7 +160,6 @@ class Cached(NamedTuple):
     """A caller as it was when the change counter stood at `counter`."""
 
     counter: int
-    expires_at: int | None
     caller: Caller
 
 
@@ -181,7 +181,7 @@ class StoreDirectory:
         cached = self._cache.get(digest)
         if cached is None or cached.counter != counter:
             cached = await self._load(digest, counter)
-        if cached is None or (cached.expires_at is not None and cached.expires_at <= now):
+        if cached is None or (cached.caller.expires_at is not None and cached.caller.expires_at <= now):
             return None
         self._note_use(cached.caller.key_id, now)
         return cached.caller
@@ -217,7 +217,7 @@ class StoreDirectory:
             return None  # its maker has left the organisation
         if len(self._cache) >= CACHED_KEYS:
             self._cache.clear()
-        cached = self._cache[digest] = Cached(counter, key.expires_at, caller_of("key", key.person_id, member, key.id))
+        cached = self._cache[digest] = Cached(counter, replace(caller_of("key", key.person_id, member, key.id), expires_at=key.expires_at))
         if key.last_used_day is not None:
             self._noted.setdefault(key.id, key.last_used_day)
         return cached

@@ -3,14 +3,19 @@
 Our own thirty lines instead of pydantic-settings, whose import alone costs a third of the start-up budget.
 """
 
+import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 PREFIX = "SERVICE_"
+SHARED_SECRETS = ("internal_api_key", "storefront_api_key", "bridge_webhook_secret")
+SHORTEST_SECRET = 16
+HTTPS_IN_PRODUCTION = ("base_url", "auth_issuer", "auth_jwks_url")
+WEB_ADDRESS = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?(?:/[A-Za-z0-9._~%+-]*)*")
 Network = IPv4Network | IPv6Network
 
 
@@ -33,6 +38,12 @@ def networks(value: object) -> object:
     return tuple(ip_network(part) for part in words(value)) if isinstance(value, str) else value
 
 
+def stripped(secret: SecretStr) -> SecretStr:
+    """A secret without the space around it, which no header carries; one of nothing but space is none."""
+    return SecretStr(secret.get_secret_value().strip())
+
+
+Secret = Annotated[SecretStr, AfterValidator(stripped)]
 Words = Annotated[tuple[str, ...], BeforeValidator(split)]
 EMPTY = SecretStr("")
 
@@ -45,14 +56,14 @@ class Settings(BaseModel):
     env: Literal["development", "production"] = Field("development", description="production falls back to nothing simulated")
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
-    base_url: str = Field("", description="public address of the service; empty: the address it listens on")
+    base_url: str = Field("", description="public address of the service, https in production; empty: the address it listens on")
     data: Path = Field(Path("data"), description="directory that keeps all state of the embedded default")
-    database_url: SecretStr = Field(EMPTY, description="postgresql://...; empty: SQLite in the data directory")
+    database_url: Secret = Field(EMPTY, description="postgresql://...; empty: SQLite in the data directory")
     database_pool: int = Field(16, ge=1, le=200, description="PostgreSQL connections of this process")
-    secret_keys: SecretStr = Field(EMPTY, description="keyring kid:base64key,...; the first encrypts, all decrypt")
-    internal_api_key: SecretStr = Field(EMPTY, description="bearer of the bridge's calls")
-    storefront_api_key: SecretStr = Field(EMPTY, description="bearer of the storefront's calls")
-    bridge_webhook_secret: SecretStr = Field(EMPTY, description="signs inbound bridge pushes")
+    secret_keys: Secret = Field(EMPTY, description="keyring kid:base64key,...; the first encrypts, all decrypt")
+    internal_api_key: Secret = Field(EMPTY, description="bearer of the bridge's calls; at least 16 characters")
+    storefront_api_key: Secret = Field(EMPTY, description="bearer of the storefront's calls; at least 16 characters")
+    bridge_webhook_secret: Secret = Field(EMPTY, description="signs inbound bridge pushes; at least 16 characters")
     webhook_allow_nets: Annotated[tuple[Network, ...], BeforeValidator(networks)] = Field(
         (), description="networks that webhooks may reach although they are not public; never in production"
     )
@@ -68,7 +79,7 @@ class Settings(BaseModel):
     demo: bool | None = Field(None, description="demo data in an empty database; default: on outside production")
     worker: bool | None = Field(None, description="run the worker inside serve; default: on with SQLite")
     build_sha: str = Field("unknown", description="source revision shown by /health")
-    mcp_state_keys: SecretStr = Field(EMPTY, description="keys that seal MCP request state, new,old; default: derived from the keyring")
+    mcp_state_keys: Secret = Field(EMPTY, description="keys that seal MCP request state, new,old; default: derived from the keyring")
     limit_concurrency: int = Field(512, ge=1, description="connections served at once")
     log: Literal["auto", "json", "off"] = Field("auto", description="request log: people on a terminal, JSON elsewhere")
 
@@ -76,19 +87,13 @@ class Settings(BaseModel):
     def check(self) -> "Settings":
         """What only holds together."""
         if self.env == "production":
-            required = {"database_url": self.database_url, "secret_keys": self.secret_keys}
-            missing = [PREFIX + name.upper() for name, value in required.items() if not value.get_secret_value()]
-            missing += [] if self.base_url else [PREFIX + "BASE_URL"]
-            if missing:
-                raise ValueError(f"SERVICE_ENV=production needs {', '.join(missing)}; nothing falls back to a simulation there")
-            if self.webhook_allow_nets:
-                raise ValueError("SERVICE_WEBHOOK_ALLOW_NETS is for tests; production does not start with it")
-            if self.demo:
-                raise ValueError("SERVICE_DEMO is for trying things out; production does not start with it")
+            check_production(self)
         if not self.embedded and not self.store_url.startswith(("postgresql://", "postgres://")):
             raise ValueError("SERVICE_DATABASE_URL must start with postgresql://; leave it out for SQLite in SERVICE_DATA")
         if bool(self.auth_issuer) != bool(self.auth_jwks_url):
             raise ValueError("SERVICE_AUTH_ISSUER and SERVICE_AUTH_JWKS_URL go together; set both or neither")
+        check_base_url(self.base_url)
+        check_shared_secrets(self)
         return self
 
     @property
@@ -105,6 +110,43 @@ class Settings(BaseModel):
     def with_demo(self) -> bool:
         """Demo data goes into an empty database."""
         return self.env != "production" if self.demo is None else self.demo
+
+
+def check_production(settings: Settings) -> None:
+    """Nothing is simulated there, and nothing travels in the clear."""
+    required = {"database_url": settings.database_url, "secret_keys": settings.secret_keys}
+    missing = [PREFIX + name.upper() for name, value in required.items() if not value.get_secret_value()]
+    missing += [] if settings.base_url else [PREFIX + "BASE_URL"]
+    if missing:
+        raise ValueError(f"SERVICE_ENV=production needs {', '.join(missing)}; nothing falls back to a simulation there")
+    if settings.webhook_allow_nets:
+        raise ValueError("SERVICE_WEBHOOK_ALLOW_NETS is for tests; production does not start with it")
+    if settings.demo:
+        raise ValueError("SERVICE_DEMO is for trying things out; production does not start with it")
+    for name in HTTPS_IN_PRODUCTION:
+        address: str = getattr(settings, name)
+        if address and not address.startswith("https://"):
+            raise ValueError(f"{PREFIX}{name.upper()} must start with https:// in production; tokens and keys travel over it")
+
+
+def check_base_url(address: str) -> None:
+    """Links, the MCP resource and the allowed Host are made from it. The value is not repeated: it may hold a password."""
+    found = WEB_ADDRESS.fullmatch(address)
+    if address and (found is None or int(found[1] or 0) > 65535):
+        raise ValueError(
+            "SERVICE_BASE_URL must be http(s)://host[:port][/path] without user, query or fragment, for example https://esim.example"
+        )
+
+
+def check_shared_secrets(settings: Settings) -> None:
+    """Whoever guesses one is the bridge or the storefront."""
+    for name in SHARED_SECRETS:
+        secret: SecretStr = getattr(settings, name)
+        length = len(secret.get_secret_value())
+        if 0 < length < SHORTEST_SECRET:
+            raise ValueError(
+                f"{PREFIX}{name.upper()} has {length} characters; use {SHORTEST_SECRET} or more, as from `openssl rand -hex 24`"
+            )
 
 
 def read_file(path: Path) -> dict[str, str]:

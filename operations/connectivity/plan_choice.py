@@ -9,7 +9,7 @@ from operations.deps import Ctx
 from operations.services.issuance import live_not_offered
 from registry.errors import NotFound
 from registry.limits import Scope
-from registry.policy import require, require_connection
+from registry.policy import require_connection
 from storage.directory import StoreDirectory
 from storage.products import find_product
 
@@ -24,7 +24,7 @@ async def choose_plan(ctx: Ctx, plan: str) -> Plan:
     product = plan.startswith("cnp_")
     if not product and not SLUG.fullmatch(plan):
         raise no_such_plan()
-    require(Scope.WRITE, ctx.caller, ctx.deps.site)
+    ctx.need(Scope.WRITE, ctx.deps.site)
     if product and await ctx.deps.store.read(find_product, product=plan, organisation=ctx.organisation) is None:
         raise no_such_product("plan")
     await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)

@@ -67,14 +67,16 @@ EXAMPLE: ApiKey = {
 async def create_api_key(ctx: Ctx, params: NewApiKey) -> ApiKey:
     """Create an API key for your organisation; the secret is shown once.
 
-    The key can do what its maker can do, and no more. Keep `secret` safe: it cannot be read again.
+    The key can do what its maker can do, and no more; made with a key, it ends with that key at the latest.
+    Keep `secret` safe: it cannot be read again.
 
     The key acts for the organisation with the role of its maker and stops working when the maker leaves it.
     It carries no scopes of its own: sending `scopes` is refused. A caller without an organisation gets a key bound to the
     person, with which operations that act for an organisation answer 409. Only a SHA-256 of the key is stored.
     """
     key, caller, deps = new_api_key(ctx.deps.ids), ctx.caller, ctx.deps
-    expires = None if params.seconds_until_expiration is None else int(ctx.now) + params.seconds_until_expiration
+    wanted = None if params.seconds_until_expiration is None else int(ctx.now) + params.seconds_until_expiration
+    expires = min((end for end in (wanted, caller.expires_at) if end is not None), default=None)
     answer: ApiKey = {
         "id": deps.ids.new("key_"),
         "object": "api_key",

@@ -8,6 +8,7 @@ import pytest
 from tests.cli.reseller import refused, reseller, said
 from tests.cli.terminal import at_terminal
 from tests.running import Running
+from transports.cli.call import repeatable
 
 
 @pytest.fixture(params=["local", "remote"])
@@ -120,3 +121,17 @@ def test_a_list_is_a_table_on_a_terminal_and_json_when_asked_for(place: Path, se
     code, plain = at_terminal("call", "list_connectivity_plans", "--json", cwd=place)
     assert code == 0
     assert json.loads(plain)["object"] == "list"
+
+
+@pytest.mark.parametrize(
+    ("words", "again"),
+    [
+        (["call", "x", "--id", "a b"], "reseller call x --id 'a b'"),
+        (["call", "x", "--key", "ak_hidden", "--id", "1", "--json"], "reseller call x --key '<API_KEY>' --id 1"),
+        (["call", "x", "--key=ak_hidden", "--confirm-token", "used", "--yes"], "reseller call x --key '<API_KEY>' --yes"),
+        (["call", "x", "--confirm-token=used", "--url", "http://h"], "reseller call x --url http://h"),
+    ],
+    ids=["plain", "key", "key-with-equals", "token-with-equals"],
+)
+def test_the_command_to_type_again_repeats_neither_the_key_nor_a_token_that_was_used(words: list[str], again: str) -> None:
+    assert repeatable(words) == again

@@ -159,6 +159,43 @@ async def test_replaying_to_a_disabled_endpoint_is_refused_with_the_way_out(offi
     assert again.json() == {"object": "connectivity.replay", "replayed": 1}
 
 
+async def test_the_eleventh_replay_of_a_minute_is_refused_restarts_nothing_and_the_next_minute_is_free(office: PostOffice) -> None:
+    async with receiver(status("410 Gone")) as there:
+        endpoint, _ = await office.endpoint(there.url())
+        for _ in range(10):
+            assert (await office.http.post(f"{PATH}/{endpoint}/replay")).json()["replayed"] == 0
+        event = await office.emit()
+        await office.worker().step()
+        assert (await office.http.post(f"{PATH}/{endpoint}/enable")).status_code == 200
+    before = await office.states(event)
+    office.clock.advance(15)
+    answer = await office.http.post(f"{PATH}/{endpoint}/replay")
+    body = answer.json()
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "45")
+    del body["request_id"]
+    assert body == snapshot(
+        {
+            "error": Is(f"{endpoint} was replayed 10 times in this minute; replay it again from 2027-01-15T12:01:00Z on"),
+            "code": "rate_limited",
+            "limit": 10,
+            "used": 10,
+            "reset_at": "2027-01-15T12:01:00Z",
+            "upgrade_url": "https://reseller.test/upgrade",
+        }
+    )
+    assert await office.states(event) == before
+    other, _ = await office.endpoint(URL)
+    assert (await office.http.post(f"{PATH}/{other}/replay")).status_code == 200
+    office.clock.advance(45)
+    assert (await office.http.post(f"{PATH}/{endpoint}/replay")).json()["replayed"] == 1
+
+
+async def test_ten_of_twelve_concurrent_replays_are_made(office: PostOffice) -> None:
+    endpoint, _ = await office.endpoint(URL)
+    answers = await asyncio.gather(*(office.http.post(f"{PATH}/{endpoint}/replay") for _ in range(12)))
+    assert sorted(answer.status_code for answer in answers) == [200] * 10 + [429] * 2
+
+
 @pytest.mark.parametrize("since", [-1, 1.5, "yesterday", 2**60, True])
 async def test_a_since_that_is_no_time_is_refused(office: PostOffice, since: object) -> None:
     endpoint, _ = await office.endpoint(URL)

@@ -93,16 +93,25 @@ class PostOffice:
         assert answer.status_code == 201, answer.text
         return answer.json()["id"], answer.json()["secret"]
 
+    async def stranger(self, url: str) -> str:
+        """Another organisation with one endpoint and one event for it."""
+        other = await self.world.caller(Tier.FREE)
+        async with self.world.client(other.secret) as http:
+            answer = await http.post("/v1/connectivity/webhook_endpoints", json={"url": url})
+        assert answer.status_code == 201, answer.text
+        await self.emit(f"of {other.organisation}", organisation=other.organisation)
+        return other.organisation
+
     async def status(self, endpoint: str) -> str:
         """enabled or disabled."""
         answer = await self.http.get("/v1/connectivity/webhook_endpoints")
         return next(each["status"] for each in answer.json()["data"] if each["id"] == endpoint)
 
-    async def emit(self, dedup: str = "once", intent: str = INTENT) -> str:
+    async def emit(self, dedup: str = "once", intent: str = INTENT, organisation: str | None = None) -> str:
         """An event of the organisation, as issuing an eSIM makes it."""
         event = NewEvent(
             id=self.world.ids.new("evt_"),
-            organisation=self.caller.organisation,
+            organisation=organisation or self.caller.organisation,
             intent=intent,
             type="esim.issued",
             livemode=0,

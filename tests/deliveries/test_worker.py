@@ -292,6 +292,34 @@ async def test_a_slow_receiver_delays_nobody_else(on_both: PostOffice) -> None:
     assert await office.store.read(next_due) is None
 
 
+async def test_sixteen_slow_endpoints_of_one_organisation_delay_no_other_organisation(on_both: PostOffice) -> None:
+    office, release = on_both, asyncio.Event()
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await release.wait()
+        await status("200 OK")(reader, writer)
+
+    async with receiver(slow) as stuck, receiver(status("200 OK")) as quick:
+        for _ in range(16):
+            await office.endpoint(stuck.url())
+        await office.emit("first")
+        await office.emit("second")
+        workers = [office.worker(), office.worker()]  # the limit holds for all of them together
+        running = [asyncio.create_task(worker.run()) for worker in workers]
+        await until(lambda: len(stuck.requests) == 8)
+        await office.stranger(quick.url())
+        for worker in workers:
+            worker.wake()
+        await until(lambda: len(quick.requests) == 1)
+        assert len(stuck.requests) == 8
+        release.set()
+        await until(lambda: len(stuck.requests) == 32)
+        for worker in workers:
+            worker.stop()
+        await asyncio.gather(*running)
+    assert await office.store.read(next_due) is None
+
+
 async def test_a_call_that_makes_work_wakes_the_worker(office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transports.worker.POLL_SECONDS", 3600.0)  # so that nothing but the call can wake it
     async with receiver(status("200 OK")) as there:

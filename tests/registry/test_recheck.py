@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
+from registry.catalogue import AnyOperation
 from registry.limits import Tier
 from tests.registry import things
 from tests.registry.bench import Bench, Said
@@ -20,14 +21,16 @@ CHANGES: dict[str, Change] = {
 }
 
 
-async def during(bench: Bench, caller: Credentials | str, change: Callable[[], Awaitable[object]]) -> Said:
+async def during(
+    bench: Bench, caller: Credentials | str, change: Callable[[], Awaitable[object]], operation: AnyOperation = things.move_thing
+) -> Said:
     """A call that has been authorized, and is committed after the change."""
     gate = Gate()
     GATES.append(gate)
     answers: list[Said] = []
 
     async def move() -> None:
-        answers.append(await bench.ask(things.move_thing, caller, key="k", name="x", how="hang"))
+        answers.append(await bench.ask(operation, caller, key="k", name="x", how="hang"))
 
     async with anyio.create_task_group() as group:
         group.start_soon(move)
@@ -64,3 +67,9 @@ async def test_a_key_that_ends_meanwhile_ends_the_call(bench: Bench, pro: Creden
 async def test_without_a_change_the_call_is_committed(bench: Bench, pro: Credentials) -> None:
     said = await during(bench, pro, lambda: bench.world.move_to(Tier.ENTERPRISE, pro.organisation))
     assert said.status == 200 and await bench.counters() == {"x": 1}
+
+
+async def test_what_the_input_asked_for_is_checked_again_as_well(bench: Bench, pro: Credentials) -> None:
+    said = await during(bench, pro, lambda: bench.world.move_to(Tier.FREE, pro.organisation), things.sell_thing)
+    assert said.status == 401 and await bench.counters() == {}
+    assert (await bench.ask(things.sell_thing, pro, key="k", name="x", how="ok")).status == 402

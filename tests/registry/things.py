@@ -178,6 +178,21 @@ async def move_thing(ctx: Ctx, params: Asked) -> Made:
     return await ctx.settle_result(add, name=params.name)
 
 
+async def paying(ctx: Ctx, params: Asked) -> str:
+    """Selling asks for more than its declaration says, whatever is sold."""
+    ctx.need(Scope.WRITE, ctx.deps.site)
+    return params.name
+
+
+@operation("POST", "/v1/sales", scope=Scope.ANY, moves=True, access=paying)
+async def sell_thing(ctx: Ctx, params: Asked, name: str) -> Made:
+    """Sell a thing; a test may change its caller's rights meanwhile."""
+    if params.how == "hang":
+        GATES[-1].entered.set()
+        await GATES[-1].open.wait()
+    return await ctx.settle_result(add, name=name)
+
+
 @operation("POST", "/v1/administrations", scope=Scope.ADMIN)
 async def administer(ctx: Ctx, params: Named) -> Made:
     """Do what only an admin may."""

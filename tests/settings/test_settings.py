@@ -80,6 +80,58 @@ def test_a_setting_that_is_wrong_is_named(given: dict[str, str], message: str) -
     assert refusal(given) == message
 
 
+@pytest.mark.parametrize("name", ["SERVICE_INTERNAL_API_KEY", "SERVICE_STOREFRONT_API_KEY", "SERVICE_BRIDGE_WEBHOOK_SECRET"])
+def test_a_shared_secret_that_can_be_guessed_is_refused(name: str) -> None:
+    assert refusal({name: "  hidden-word-15b "}) == f"{name} has 15 characters; use 16 or more, as from `openssl rand -hex 24`"
+    assert load_settings({name: "hidden-word-16-b"})
+
+
+def test_space_around_a_secret_is_dropped_and_one_of_nothing_but_space_is_none() -> None:
+    blank = dict.fromkeys(("SERVICE_INTERNAL_API_KEY", "SERVICE_SECRET_KEYS", "SERVICE_DATABASE_URL", "SERVICE_MCP_STATE_KEYS"), " \t ")
+    assert load_settings(blank) == load_settings({})
+    assert load_settings({"SERVICE_INTERNAL_API_KEY": " hidden-word-16-b\n"}).internal_api_key.get_secret_value() == "hidden-word-16-b"
+    assert refusal(PRODUCTION | {"SERVICE_SECRET_KEYS": "  "}).startswith("SERVICE_ENV=production needs SERVICE_SECRET_KEYS;")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "esim.example",
+        "ftp://esim.example",
+        "https://",
+        "https://user:hidden-word@esim.example",
+        "https://esim.example/?a=1",
+        "https://esim.example?",
+        "https://esim.example/#top",
+        "https://esim.example:65536",
+        "https://esim.example:",
+        "https://esim example",
+        "https://esim.example\n",
+        "https://esim.example\\@other.example",
+        " ",
+    ],
+)
+def test_a_base_url_that_is_no_plain_web_address_is_refused_and_not_repeated(address: str) -> None:
+    assert refusal({"SERVICE_BASE_URL": address}) == (
+        "SERVICE_BASE_URL must be http(s)://host[:port][/path] without user, query or fragment, for example https://esim.example"
+    )
+
+
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:8000", "https://esim.example", "https://esim.example/", "http://[::1]:80/a/b-c/", "https://h/a%20b"]
+)
+def test_a_base_url_is_a_web_address(address: str) -> None:
+    assert load_settings({"SERVICE_BASE_URL": address}).base_url == address
+
+
+@pytest.mark.parametrize("name", ["SERVICE_BASE_URL", "SERVICE_AUTH_ISSUER", "SERVICE_AUTH_JWKS_URL"])
+def test_in_production_addresses_that_tokens_travel_to_are_https(name: str) -> None:
+    login = {"SERVICE_AUTH_ISSUER": "https://login.example", "SERVICE_AUTH_JWKS_URL": "https://login.example/jwks"}
+    assert load_settings(PRODUCTION | login)
+    message = f"{name} must start with https:// in production; tokens and keys travel over it"
+    assert refusal(PRODUCTION | login | {name: "http://login.example"}) == message
+
+
 @pytest.mark.parametrize("missing", ["SERVICE_DATABASE_URL", "SERVICE_SECRET_KEYS", "SERVICE_BASE_URL"])
 def test_production_does_not_start_without(missing: str) -> None:
     given = {name: value for name, value in PRODUCTION.items() if name != missing}
@@ -109,6 +161,15 @@ def test_the_keyring_of_the_embedded_default_is_made_once_and_readable_by_its_ow
     assert (tmp_path / "data" / "keyring").stat().st_mode & 0o777 == 0o600
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["keyring"]
     assert open_keyring(first, settings, ids).seal("text", org_id="org_1", field="f").startswith(first.partition(":")[0] + ".")
+
+
+def test_a_keyring_file_that_others_can_read_is_closed_to_them_and_said_aloud(tmp_path: Path) -> None:
+    settings, ids, said = load_settings({}, data=tmp_path), SystemIds(SystemClock()), list[str]()
+    first = keyring_setting(settings, ids, said.append)
+    (tmp_path / "keyring").chmod(0o640)
+    assert keyring_setting(settings, ids, said.append) == first
+    assert (tmp_path / "keyring").stat().st_mode & 0o777 == 0o600
+    assert said == [f"{tmp_path / 'keyring'} could be read by others and is closed to them now (mode 600)"]
 
 
 @pytest.mark.parametrize(

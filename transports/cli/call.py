@@ -124,9 +124,23 @@ def finish(operation: AnyOperation, arguments: dict[str, object], how: How) -> N
         how = replace(how, confirm_token=orjson.loads(reply.body)["confirm_token"])
         reply = asyncio.run(ask(operation, arguments, how))
     if reply.status == 202 or reply.status >= 400:
-        words = [word for word in sys.argv[1:] if word != "--json"]
-        raise Failure(explain(reply, shlex.join(["reseller", *words])), exit_code=3 if reply.status >= 500 else 1)
+        raise Failure(explain(reply, repeatable(sys.argv[1:])), exit_code=3 if reply.status >= 500 else 1)
     show(reply, as_json=how.as_json)
+
+
+def repeatable(words: list[str]) -> str:
+    """The command to type again: the API key is left to the reader, and a token that was used up is left out."""
+    kept = ["reseller"]
+    following = iter(words)
+    for word in following:
+        option, equals, _ = word.partition("=")
+        if option in ("--key", "--confirm-token"):
+            if not equals:
+                next(following, None)
+            kept += ["--key", "<API_KEY>"] if option == "--key" else []
+        elif word != "--json":
+            kept.append(word)
+    return shlex.join(kept)
 
 
 def agreed(reply: Reply) -> bool:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import SecretStr
 
 from operations.catalogue import CATALOGUE
 from operations.services.demo import Demo
@@ -51,6 +50,7 @@ async def listen(settings: Settings, *, as_json: bool) -> None:
 async def serve_on(bound: socket.socket, settings: Settings, *, as_json: bool) -> None:
     """The service behind a bound socket."""
     from transports.app import Application
+    from transports.cli.opening_log import OpeningLog, loaded_secrets
     from transports.http.deadlines import Deadlines
     from transports.http.serve import make_server, port_of
     from transports.logs import Logs
@@ -58,16 +58,12 @@ async def serve_on(bound: socket.socket, settings: Settings, *, as_json: bool) -
 
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host
-    logs: Logs | None = None
-
-    def report(text: str) -> None:
-        assert logs is not None
-        logs.note(text)
-
-    service = build_service(settings, f"http://{shown}:{port_of(bound)}", report=report)
-    secrets = [value.get_secret_value() for _, value in settings if isinstance(value, SecretStr)]
+    opening = OpeningLog()
+    service = build_service(settings, f"http://{shown}:{port_of(bound)}", report=opening.note)
+    secrets = loaded_secrets(settings, service.keyring_text)
     human = settings.log == "auto" and sys.stderr.isatty()
     logs = Logs((lambda lines: None) if settings.log == "off" else sys.stderr.buffer.write, service.clock, secrets=secrets, human=human)
+    opening.open(logs)
     demos: list[Demo | None] = []
     app = Application(service, logs, started=demos.append)
     deadlines = Deadlines(concurrency=settings.limit_concurrency)

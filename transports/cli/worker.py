@@ -8,9 +8,7 @@ from typing import Annotated
 
 import anyio
 import typer
-from pydantic import SecretStr
 
-from registry.clock import SystemClock
 from storage.migrate import SchemaMismatch
 from transports.cli.failure import Failure
 from transports.settings import Settings, load_settings
@@ -29,12 +27,17 @@ def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory w
 
 async def work(settings: Settings) -> None:
     """One worker; SIGTERM and SIGINT let it finish the deliveries under way."""
+    from transports.cli.opening_log import OpeningLog, loaded_secrets
+    from transports.http.serve import listen_to_libraries
     from transports.logs import Logs
     from transports.service import build_service
 
-    secrets = [value.get_secret_value() for _, value in settings if isinstance(value, SecretStr)]
-    logs = Logs(sys.stderr.buffer.write, SystemClock(), secrets=secrets, human=sys.stderr.isatty())
-    service = build_service(settings, "http://127.0.0.1:8000", report=logs.note)
+    opening = OpeningLog()
+    service = build_service(settings, "http://127.0.0.1:8000", report=opening.note)
+    secrets = loaded_secrets(settings, service.keyring_text)
+    logs = Logs(sys.stderr.buffer.write, service.clock, secrets=secrets, human=sys.stderr.isatty())
+    opening.open(logs)
+    listen_to_libraries(logs)
     await service.start(seed=False)
     try:
         async with anyio.create_task_group() as tasks:

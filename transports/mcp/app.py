@@ -16,6 +16,7 @@ from registry.pipeline import Pipeline
 from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
 from transports.http.connection import REQUEST
 from transports.mcp.auth import WELL_KNOWN, authenticate, challenge, metadata
+from transports.mcp.message import checked
 from transports.mcp.selection import read_selection
 from transports.mcp.settings import McpSettings
 
@@ -77,9 +78,10 @@ class McpDoor:
         self._check_origin(http)
         chosen = read_selection(http["query_string"], http["headers"])
         caller = await authenticate(self._pipeline, http["headers"])
+        self._pipeline.admit(caller)
         server = await self._started()
         user = server.user(caller, chosen, client_of(http), request_id)
-        await server.app({**scope, "headers": trimmed(http["headers"]), "user": user}, receive, send)
+        await server.app({**scope, "headers": trimmed(http["headers"]), "user": user}, await checked(receive), send)
 
     async def _started(self) -> "HttpServer":
         """The server, once it runs."""

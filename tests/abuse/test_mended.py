@@ -1,0 +1,62 @@
+"""What an attack found open, and what stands in its place."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from operations.catalogue import CATALOGUE
+from registry.limits import TIERS, Tier
+from tests.cli.reseller import said
+from tests.running import running
+from tests.world import SITE, open_world
+from transports.http.inner import Inner
+from transports.openapi.page import OpenapiPage
+
+pytestmark = pytest.mark.anyio
+JSON_RPC = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}'
+
+
+async def test_a_key_made_with_a_key_that_ends_does_not_outlive_it(tmp_path: Path) -> None:
+    async with open_world(tmp_path, CATALOGUE) as world:
+        caller = await world.caller()
+        _, secret = await world.key(caller.person, caller.organisation, expires_at=int(world.clock.now()) + 60)
+        async with world.client(secret) as http:
+            for body in ({"name": "for ever"}, {"name": "a year", "seconds_until_expiration": 31_536_000}):
+                assert (await http.post("/v1/api-keys", json=body)).json()["expires_at"] == "2027-01-15T12:01:00Z"
+            shorter = await http.post("/v1/api-keys", json={"name": "shorter", "seconds_until_expiration": 60})
+            assert shorter.json()["expires_at"] == "2027-01-15T12:01:00Z"
+        world.clock.advance(61)
+        async with world.client(shorter.json()["secret"]) as http:
+            assert (await http.get("/v1/connectivity/plans")).status_code == 401
+
+
+async def test_public_pages_share_the_public_limit_of_an_address(tmp_path: Path) -> None:
+    inner = Inner(OpenapiPage(CATALOGUE, SITE), paths=frozenset(("/openapi.json",)))
+    async with open_world(tmp_path, CATALOGUE, inner=inner) as world, world.client() as http:
+        statuses = [(await http.get("/openapi.json")).status_code for _ in range(61)]
+        assert statuses == [200] * 60 + [429]
+        assert (await http.get("/health")).status_code == 200
+
+
+def test_a_name_that_stands_twice_in_an_mcp_message_is_refused(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as server, httpx.Client(headers={**JSON_RPC, "authorization": f"Bearer {server.api_key}"}) as http:
+        call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_connectivity_intent","arguments":%s}}'
+        arguments = b'{"plan":"test_eu_1gb","idempotency_key":"a","idempotency_key":"b"}'
+        refused = http.post(server.mcp_url, content=call % arguments)
+        assert (refused.status_code, refused.json()["code"], refused.json()["param"]) == (400, "invalid_json", "idempotency_key")
+        assert http.post(server.mcp_url, content=LIST).status_code == 200
+        assert http.post(server.mcp_url, content=b"{no json").status_code == 400
+        assert http.get(f"{server.base_url}/v1/connectivity/intents").json()["data"] == []
+
+
+def test_lists_and_handshakes_over_mcp_are_limited_like_calls(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as server:
+        organisation = said("org", "create", "Small", "--tier", "free", cwd=tmp_path).strip()
+        key = said("keys", "create", "first", "--org", organisation, cwd=tmp_path).strip()
+        with httpx.Client(headers={**JSON_RPC, "authorization": f"Bearer {key}"}) as http:
+            answers = [http.post(server.mcp_url, content=LIST) for _ in range(4 * TIERS[Tier.FREE].burst_size)]
+        assert {answer.status_code for answer in answers} == {200, 429}
+        refused = next(answer for answer in answers if answer.status_code == 429)
+        assert (refused.json()["code"], refused.headers["retry-after"]) == ("rate_limited", "1")
