@@ -30,7 +30,12 @@ def keyring_setting(settings: Settings, ids: Ids, report: Callable[[str], None] 
         return given
     if path is None:
         raise BadSettings("SERVICE_SECRET_KEYS: missing; with SERVICE_DATABASE_URL set every replica needs the same keyring")
-    text = read_or_make(path, ids)
+    try:
+        text = read_or_make(path, ids)
+    except OSError as error:
+        raise BadSettings(f"{path}: the keyring cannot be read or made ({error.strerror}); it is a file of this user's") from None
+    except UnicodeDecodeError:
+        raise BadSettings(f"{path}: the keyring is not text; put back the file that was there, or a copy of it") from None
     close_to_others(path, report)
     return text
 

@@ -87,7 +87,9 @@ def test_a_shared_secret_that_can_be_guessed_is_refused(name: str) -> None:
 
 
 def test_space_around_a_secret_is_dropped_and_one_of_nothing_but_space_is_none() -> None:
-    blank = dict.fromkeys(("SERVICE_INTERNAL_API_KEY", "SERVICE_SECRET_KEYS", "SERVICE_DATABASE_URL", "SERVICE_MCP_STATE_KEYS"), " \t ")
+    blank: dict[str, str] = dict.fromkeys(
+        ("SERVICE_INTERNAL_API_KEY", "SERVICE_SECRET_KEYS", "SERVICE_DATABASE_URL", "SERVICE_MCP_STATE_KEYS"), " \t "
+    )
     assert load_settings(blank) == load_settings({})
     assert load_settings({"SERVICE_INTERNAL_API_KEY": " hidden-word-16-b\n"}).internal_api_key.get_secret_value() == "hidden-word-16-b"
     assert refusal(PRODUCTION | {"SERVICE_SECRET_KEYS": "  "}).startswith("SERVICE_ENV=production needs SERVICE_SECRET_KEYS;")
@@ -184,6 +186,18 @@ def test_a_keyring_that_is_none_is_a_setting_to_mend(text: str, message: str) ->
     with pytest.raises(BadSettings) as caught:
         open_keyring(keyring_setting(settings, ids), settings, ids)
     assert str(caught.value).startswith(message)
+
+
+def test_a_keyring_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    settings, ids = load_settings({}, data=tmp_path), SystemIds(SystemClock())
+    path = tmp_path / "keyring"
+    path.mkdir()
+    with pytest.raises(BadSettings, match=r"/keyring: the keyring cannot be read or made \(Is a directory\)"):
+        keyring_setting(settings, ids)
+    path.rmdir()
+    path.write_bytes(b"k1:\xff")
+    with pytest.raises(BadSettings, match="/keyring: the keyring is not text"):
+        keyring_setting(settings, ids)
 
 
 def test_a_database_elsewhere_needs_a_keyring_that_is_given_and_no_directory(tmp_path: Path) -> None:
