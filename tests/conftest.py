@@ -1,6 +1,7 @@
 """What every test shares: the async backend, skips that count as failures when asked, and the time each folder takes."""
 
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
@@ -66,3 +67,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for folder, seconds in sorted(spent.items()):
         budget = SECONDS.get(folder, REST)
         terminalreporter.write_line(f"{folder:<12} {seconds:7.1f}  ({budget:g}){'  OVER' if seconds > budget else ''}")
+
+
+@pytest.fixture(autouse=True)
+def streams_begin_open() -> None:
+    """sse-starlette remembers for the whole process that a server was told to exit, and ends every later stream of it."""
+    sse = sys.modules.get("sse_starlette.sse")
+    if sse is not None:
+        sse.AppStatus.should_exit = False
