@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 from operations.connectivity.shapes import IntentId
 from operations.deps import Ctx
 from operations.services.event_body import Event, event_of
+from operations.services.per_minute import minute_of, too_often
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import NotFound, QuotaExceeded
 from registry.ids import Ids
@@ -170,27 +171,13 @@ async def retry_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
 
 def requeue(connection: Connection, *, event: str, organisation: str, now: float, ids: Ids, upgrade_url: str) -> Event:
     """Count the retry and queue the event again, or refuse and change nothing."""
-    minute = int(now) // 60
-    row = count_retry(connection, event=event, organisation=organisation, minute=minute, most=RETRIES_PER_MINUTE)
+    row = count_retry(connection, event=event, organisation=organisation, minute=minute_of(now), most=RETRIES_PER_MINUTE)
     if row is None:
         if read_event(connection, event=event, organisation=organisation) is None:
             raise unknown(event)
-        raise too_often(event, now, (minute + 1) * 60, upgrade_url)
+        raise too_often(f"{event} was retried", most=RETRIES_PER_MINUTE, now=now, upgrade_url=upgrade_url)
     enqueue(connection, event=event, organisation=organisation, now_ms=int(now * 1000), ids=ids)
     return shown(row)
-
-
-def too_often(event: str, now: float, reset: int, upgrade_url: str) -> QuotaExceeded:
-    """The minute's retries of this event are used up."""
-    return QuotaExceeded(
-        f"{event} was retried {RETRIES_PER_MINUTE} times in this minute; retry it again from {stamp(reset)} on",
-        code="rate_limited",
-        limit=RETRIES_PER_MINUTE,
-        used=RETRIES_PER_MINUTE,
-        reset_at=stamp(reset),
-        retry_after=reset - int(now),
-        upgrade_url=upgrade_url,
-    )
 
 
 @operation(

@@ -11,12 +11,12 @@ from clients.webhooks.signature import SECRET_BYTES, new_secret
 from clients.webhooks.url import BadUrl, check_url
 from operations.deps import Ctx
 from operations.services.delivery import secret_field
+from operations.services.per_minute import minute_of, too_often
 from operations.vocabulary import ListOf, page
 from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded
 from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Example, operation
-from registry.policy import stamp
 from registry.redaction import mask
 from storage.connection import Connection
 from storage.deliveries import replay
@@ -274,20 +274,6 @@ def restart(connection: Connection, *, endpoint: str, organisation: str, since_m
             code="webhook_endpoint_disabled",
             hint="Enable it first with POST /v1/connectivity/webhook_endpoints/{id}/enable",
         )
-    minute = int(now) // 60
-    if not count_replay(connection, endpoint=endpoint, organisation=organisation, minute=minute, most=REPLAYS_PER_MINUTE):
-        raise too_often(endpoint, now, (minute + 1) * 60, upgrade_url)
+    if not count_replay(connection, endpoint=endpoint, organisation=organisation, minute=minute_of(now), most=REPLAYS_PER_MINUTE):
+        raise too_often(f"{endpoint} was replayed", most=REPLAYS_PER_MINUTE, now=now, upgrade_url=upgrade_url)
     return {"object": "connectivity.replay", "replayed": replay(connection, endpoint=endpoint, since_ms=since_ms, now_ms=int(now * 1000))}
-
-
-def too_often(endpoint: str, now: float, reset: int, upgrade_url: str) -> QuotaExceeded:
-    """The minute's replays of this endpoint are used up."""
-    return QuotaExceeded(
-        f"{endpoint} was replayed {REPLAYS_PER_MINUTE} times in this minute; replay it again from {stamp(reset)} on",
-        code="rate_limited",
-        limit=REPLAYS_PER_MINUTE,
-        used=REPLAYS_PER_MINUTE,
-        reset_at=stamp(reset),
-        retry_after=reset - int(now),
-        upgrade_url=upgrade_url,
-    )

@@ -139,7 +139,7 @@ async def test_the_eleventh_retry_of_a_minute_is_refused_and_the_next_minute_is_
     del body["request_id"]
     assert body == snapshot(
         {
-            "error": Is(f"{event} was retried 10 times in this minute; retry it again from 2027-01-15T12:01:00Z on"),
+            "error": Is(f"{event} was retried 10 times in this minute; do it again from 2027-01-15T12:01:00Z on"),
             "code": "rate_limited",
             "limit": 10,
             "used": 10,

@@ -175,7 +175,7 @@ async def test_the_eleventh_replay_of_a_minute_is_refused_restarts_nothing_and_t
     del body["request_id"]
     assert body == snapshot(
         {
-            "error": Is(f"{endpoint} was replayed 10 times in this minute; replay it again from 2027-01-15T12:01:00Z on"),
+            "error": Is(f"{endpoint} was replayed 10 times in this minute; do it again from 2027-01-15T12:01:00Z on"),
             "code": "rate_limited",
             "limit": 10,
             "used": 10,
