@@ -10,6 +10,7 @@ from operations.services.demo import Demo
 from transports.http.asgi import App, Receive, Scope, Send
 from transports.http.door import HttpDoor
 from transports.http.inner import Inner
+from transports.http.response import send_reply
 from transports.http.rules import HttpRules
 from transports.logs import Logs
 from transports.mcp.app import McpDoor
@@ -39,7 +40,7 @@ class Application:
         rules = HttpRules(hosts=host_names(settings, site.base_url), origins=frozenset((origin, *settings.allowed_origins)))
         self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
         self._openapi, self._docs = OpenapiPage(CATALOGUE, site), ReferencePages(CATALOGUE, site)
-        inner = Inner(self._inner, paths=frozenset(("/openapi.json",)), prefixes=("/mcp", "/docs", "/.well-known"))
+        inner = Inner(self._inner, paths=frozenset(("/", "/openapi.json")), prefixes=("/mcp", "/docs", "/.well-known"))
         self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=logs.request, fault=logs.fault, inner=inner)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,6 +52,9 @@ class Application:
 
     async def _inner(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = cast(str, scope["path"])
+        if path == "/":  # for whoever opens the printed address in a browser
+            await send_reply(send, 307, [(b"location", b"/docs"), (b"content-length", b"0")], b"")
+            return
         app: App = self._docs
         if path == "/openapi.json":
             app = self._openapi

@@ -59,7 +59,8 @@ def test_a_page_fits_a_phone_and_asks_nobody_else(server: Running, phone: Page, 
 
 
 def test_every_operation_is_reached_by_links_and_the_keyboard(server: Running, phone: Page) -> None:
-    phone.goto(server.base_url + "/docs")
+    phone.goto(server.base_url)
+    assert phone.url == server.base_url + "/docs"
     phone.get_by_role("link", name="connectivity", exact=True).first.click()
     phone.get_by_role("link", name="Issue an eSIM").first.focus()
     phone.keyboard.press("Enter")
