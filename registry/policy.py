@@ -71,7 +71,11 @@ async def bearer(credential: str, surface: Surface, directory: Directory, sessio
     if credential.startswith("ak_"):
         found = await directory.by_key(credential, now)
         if found is None:
-            raise Unauthorized("The API key is unknown, expired or revoked", presented=True, hint="Create a new one with POST /v1/api-keys")
+            raise Unauthorized(
+                "The API key is unknown, expired or revoked",
+                presented=True,
+                hint="Whoever runs the service makes one with `reseller keys create`; with another good key, POST /v1/api-keys does",
+            )
         return found
     if sessions is None or credential.count(".") != 2:
         raise Unauthorized("The credential is neither an API key nor a session token", presented=True, hint=expected(Auth.BEARER))

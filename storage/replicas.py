@@ -1,10 +1,12 @@
 """Living processes: each renews a lease; what one of them held when its lease ran out has an unknown outcome."""
 
+from typing import NamedTuple
+
 import sqlalchemy as sa
 
 from storage.connection import Connection
 from storage.schema import ReplicaTable
-from storage.statement import Command, table
+from storage.statement import Command, Query, table
 
 REPLICA = table(ReplicaTable)
 RENEW = Command(
@@ -16,6 +18,15 @@ RENEW = Command(
 )
 LEAVE = Command(sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("replica")))
 FORGET = Command(sa.delete(REPLICA).where(REPLICA.c.expires_at < sa.bindparam("before")))
+
+
+class Living(NamedTuple):
+    """When the last lease ends."""
+
+    until: float | None
+
+
+LIVING = Query(Living, sa.select(sa.func.max(REPLICA.c.expires_at).label("until")))
 LEASE_SECONDS = 30.0
 KEPT_SECONDS = 86_400.0
 
@@ -29,3 +40,9 @@ def leave(connection: Connection, *, replica: str, now: float) -> None:
     """This process has ended: it has no lease any more, and what it left behind is nobody's. Forget also those that died long ago."""
     connection.run(LEAVE, replica=replica)
     connection.run(FORGET, before=now - KEPT_SECONDS)
+
+
+def living_until(connection: Connection) -> float:
+    """When the last process that uses this database will have ended for certain; 0 when none has a lease."""
+    row = connection.first(LIVING)
+    return row.until or 0.0 if row else 0.0

@@ -166,7 +166,12 @@ def load_settings(environment: Mapping[str, str], *, env_file: Path | None = Non
         merged.update(read_file(env_file))
     directory = environment.get("SERVICE_SECRETS_DIR")
     if directory:
-        merged.update({path.name.upper(): path.read_text().strip() for path in Path(directory).iterdir() if path.is_file()})
+        try:
+            merged.update({path.name.upper(): path.read_text().strip() for path in Path(directory).iterdir() if path.is_file()})
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadSettings(
+                f"SERVICE_SECRETS_DIR: {directory} cannot be read ({getattr(error, 'strerror', None) or 'not text'})"
+            ) from None
     merged.update(environment)
     known = set(Settings.model_fields)
     named = {name[len(PREFIX) :].lower(): value for name, value in merged.items() if name.startswith(PREFIX)}

@@ -7,7 +7,7 @@ from operations.connectivity.products import no_such_product
 from operations.connectivity.shapes import Plan
 from operations.deps import Ctx
 from operations.services.issuance import live_not_offered
-from registry.errors import NotFound
+from registry.errors import NotFound, OrgNotConnected
 from registry.limits import Scope
 from registry.policy import require_connection
 from storage.directory import StoreDirectory
@@ -27,7 +27,11 @@ async def choose_plan(ctx: Ctx, plan: str) -> Plan:
     ctx.need(Scope.WRITE, ctx.deps.site)
     if product and await ctx.deps.store.read(find_product, product=plan, organisation=ctx.organisation) is None:
         raise no_such_product("plan")
-    await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
+    try:
+        await require_connection(ctx.caller, StoreDirectory(ctx.deps.store), ctx.deps.site)
+    except OrgNotConnected as refusal:
+        refusal.hint = "Test plans need no account: use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan"
+        raise
     raise live_not_offered()
 
 

@@ -110,7 +110,11 @@ def check(url: str, exempt: Sequence[Network]) -> None:
     try:
         check_url(url, exempt)
     except BadUrl as error:
-        raise BadRequest(str(error), param="url", hint="Give an https URL that can be reached from the internet") from None
+        raise BadRequest(
+            str(error),
+            param="url",
+            hint="To try it on one machine, start the service with SERVICE_WEBHOOK_ALLOW_NETS=127.0.0.0/8",
+        ) from None
 
 
 def sealed_secret(ctx: Ctx, endpoint: str) -> tuple[str, str]:

@@ -5,9 +5,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import httpx
+
 from storage.migrate import HEAD
 from tests.cli.reseller import refused, said
-from tests.running import running
+from tests.running import Running, running
 
 INTENT = ("call", "create_connectivity_intent", "--plan", "test_eu_1gb", "--idempotency-key")
 
@@ -60,3 +62,12 @@ def test_a_postgresql_database_is_sent_to_its_own_tools(tmp_path: Path) -> None:
     code, message = refused("db", "backup", "file", cwd=tmp_path, SERVICE_DATABASE_URL="postgresql://127.0.0.1:1/none")
     assert code == 2
     assert "pg_dump" in message
+
+
+def test_a_restore_under_a_running_server_is_refused_and_changes_nothing(place: Path, server: Running) -> None:
+    said("db", "backup", "before.db", cwd=place)
+    with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {server.api_key}"}) as http:
+        made = http.post("/v1/connectivity/intents", json={}, headers={"Idempotency-Key": "after-the-backup"}).json()
+        code, message = refused("db", "restore", "before.db", cwd=place)
+        assert code == 1 and message.startswith("the service runs on this database: stop it first")
+        assert http.get(f"/v1/connectivity/intents/{made['id']}").json() == made

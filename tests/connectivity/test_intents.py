@@ -214,6 +214,7 @@ async def test_a_live_plan_needs_a_connected_organisation(pro: httpx.AsyncClient
                 "error": "The organisation Reseller has no connected account; connect it at connect_url or switch organisation",
                 "code": "org_not_connected",
                 "request_id": "",
+                "hint": "Test plans need no account: use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan",
                 "error_code": "org_not_connected",
                 "active_org": {"id": "org_01mcckg2g00000000000000004", "name": "Reseller"},
                 "switch_to": {"id": "org_01mcckg2g00000000000000004", "name": "Reseller"},

@@ -19,6 +19,8 @@ class Started:
     api_key: str | None
     pid: int
     tools: int
+    new_key: str
+    """The command that makes another key, as it can be pasted."""
 
     def as_json(self) -> str:
         """One line; `api_key` is null when the key was made by an earlier start, since only its digest is kept."""
@@ -36,8 +38,7 @@ class Started:
 
     def as_tree(self) -> str:
         """Addresses, database, mode, key, and the two things to do first."""
-        key = self.api_key or "$RESELLER_API_KEY"
-        shown = f"{self.api_key}  (shown this once)" if self.api_key else "made by an earlier start; a new one: reseller keys create"
+        shown = f"{self.api_key}  (shown this once)" if self.api_key else f"made by an earlier start; a new one: {self.new_key}"
         mode = {
             "demo": "demo: the network is simulated and no money moves",
             "development": "development",
@@ -60,11 +61,11 @@ class Started:
                 "",
                 "Issue a first test eSIM:",
                 "",
-                curl(self.site, key),
+                curl(self.site, self.api_key),
                 "",
                 "Or let an agent do it, over MCP:",
                 "",
-                mcp_block(self.site, key),
+                mcp_block(self.site, self.api_key or "<API_KEY>"),
             ]
         )
 
@@ -74,10 +75,11 @@ def marked(branches: list[tuple[str, str]]) -> list[tuple[bool, tuple[str, str]]
     return [(index == len(branches) - 1, branch) for index, branch in enumerate(branches)]
 
 
-def curl(site: Site, key: str) -> str:
-    """A first eSIM by curl, ready to paste."""
+def curl(site: Site, key: str | None) -> str:
+    """A first eSIM by curl, ready to paste; a key that is not known is taken from the shell's environment."""
+    header = f"'Authorization: Bearer {key}'" if key else '"Authorization: Bearer $RESELLER_API_KEY"'
     return (
-        f"curl -s {site.base_url}/v1/connectivity/intents -H 'Authorization: Bearer {key}' "
+        f"curl -s {site.base_url}/v1/connectivity/intents -H {header} "
         "-H 'Idempotency-Key: my-first-esim' -H 'Content-Type: application/json' -d '{\"plan\": \"test_global_1gb\"}'"
     )
 

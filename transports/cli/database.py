@@ -1,16 +1,21 @@
 """`reseller db`: schema versions, backups."""
 
+import asyncio
+import math
 import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from registry.clock import SystemClock
 from storage.backup import BackupRefused
 from storage.backup import backup as copy_out
 from storage.backup import restore as copy_in
-from storage.migrate import HEAD, SchemaMismatch
+from storage.migrate import HEAD, SchemaMismatch, current_revision
 from storage.migrate import upgrade as migrate
+from storage.replicas import living_until
+from storage.store import open_store
 from transports.cli.failure import Failure
 from transports.cli.render import print_line
 from transports.data_directory import make_data_directory
@@ -50,9 +55,29 @@ def backup(file: Annotated[Path, typer.Argument(help="New file to write.")], dat
 
 @database_app.command("restore")
 def restore(file: Annotated[Path, typer.Argument(help="Backup to read.")], data: Data = None) -> None:
-    """Replace the database by a backup. Stop the service first."""
+    """Replace the database by a backup. Refused while the service runs on it."""
+    settings = settings_of(data)
+    refuse_in_use(settings)
     try:
-        kept = copy_in(file, settings_of(data).store_url)
+        kept = copy_in(file, settings.store_url)
     except BackupRefused as refused:
         raise Failure(str(refused)) from None
     print_line(f"restored from {file}" + (f"; what was there before is in {kept}" if kept else ""))
+
+
+def refuse_in_use(settings: Settings) -> None:
+    """A process that goes on serving would answer from what is no longer there."""
+    if not settings.embedded or not (settings.data / "service.db").exists() or current_revision(settings.store_url) is None:
+        return
+    left = asyncio.run(lease_left(settings.store_url))
+    if left > 0:
+        raise Failure(f"the service runs on this database: stop it first (after a crash, wait {math.ceil(left)} s)", exit_code=1)
+
+
+async def lease_left(url: str) -> float:
+    """Seconds until nobody can be using the database."""
+    store = open_store(url)
+    try:
+        return await store.read(living_until) - SystemClock().now()
+    finally:
+        await store.aclose()

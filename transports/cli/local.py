@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from operations.catalogue import CATALOGUE
 from registry.answer import answer
 from registry.call import Call, Reply
-from registry.caller import BRIDGE, Caller
+from registry.caller import ANONYMOUS, BRIDGE, Caller
 from registry.catalogue import AnyOperation
 from registry.operation import Auth
 from storage.accounts import list_members, list_organisations
@@ -60,7 +60,9 @@ async def call_locally(
         raise Failure(f"{operation.id}: no such operation")
     service = await open_local(settings)
     try:
-        caller = BRIDGE if operation.auth is Auth.INTERNAL else await local_caller(service, organisation)
+        caller = ANONYMOUS if operation.public else BRIDGE
+        if not operation.public and operation.auth is not Auth.INTERNAL:
+            caller = await local_caller(service, organisation)
         call = Call(
             operation=operation,
             surface="cli",

@@ -15,7 +15,7 @@ from transports.settings import BadSettings
 
 Data = Annotated[Path | None, typer.Option("--data", help="Directory that keeps all state of the embedded default.")]
 
-HELP = "Issue eSIMs, run a fleet, bill it and sell it: over HTTP, MCP and here."
+HELP = "Issue eSIMs and follow what happens to them: over HTTP, MCP and here."
 
 
 def make_app(words: list[str]) -> typer.Typer:

@@ -31,11 +31,13 @@ class Client(StrEnum):
 @mcp_app.command("config")
 def config(
     client: Annotated[Client, typer.Argument(help="The client to configure.")],
-    url: Annotated[str, typer.Option("--url", help="The server's MCP address.")] = "http://127.0.0.1:8000/mcp",
+    url: Annotated[str, typer.Option("--url", envvar="RESELLER_URL", help="The server's address.")] = "http://127.0.0.1:8000",
     key: Annotated[str, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key to put into the block.")] = "<API_KEY>",
     data: Annotated[Path | None, typer.Option("--data", help="claude-desktop: directory with the embedded database.")] = None,
+    org: Annotated[str | None, typer.Option("--org", help="claude-desktop: the organisation to act for, when there are several.")] = None,
 ) -> None:
     """Print what the client's configuration needs; nothing is written anywhere."""
+    url = f"{url.rstrip('/').removesuffix('/mcp')}/mcp"
     server: dict[str, object] = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {key}"}}
     if client is Client.CLAUDE_CODE:
         header = shlex.quote(f"Authorization: Bearer {key}")
@@ -43,8 +45,9 @@ def config(
         return
     # Claude Desktop starts local servers only, and from a directory of its own, so it gets the stdio command with an absolute path.
     here = str(load_settings(os.environ, env_file=Path(".env"), data=data).data.absolute())
+    acting = ["--org", org] if org else []
     blocks: dict[Client, dict[str, object]] = {
-        Client.CLAUDE_DESKTOP: {"mcpServers": {"connectivity": {"command": reseller(), "args": ["mcp", "stdio", "--data", here]}}},
+        Client.CLAUDE_DESKTOP: {"mcpServers": {"connectivity": {"command": reseller(), "args": ["mcp", "stdio", "--data", here, *acting]}}},
         Client.CURSOR: {"mcpServers": {"connectivity": {"url": url, "headers": server["headers"]}}},
         Client.VSCODE: {"servers": {"connectivity": server}},
     }

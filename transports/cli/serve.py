@@ -1,6 +1,8 @@
 """`reseller serve`: one process with every door open."""
 
+import errno
 import os
+import shlex
 import socket
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ import typer
 
 from operations.catalogue import CATALOGUE
 from operations.services.demo import Demo
+from registry.catalogue import Selection
 from storage.migrate import SchemaMismatch
 from transports.cli.banner import Started
 from transports.cli.failure import Failure
@@ -42,7 +45,8 @@ async def listen(settings: Settings, *, as_json: bool) -> None:
     try:
         bound = bind(settings.host, settings.port)
     except OSError as error:
-        raise Failure(f"port {settings.port} on {settings.host}: {error.strerror}; stop what holds it, or use --port 0") from None
+        way = "stop what holds it, or use --port 0" if error.errno == errno.EADDRINUSE else "choose another with --host and --port"
+        raise Failure(f"port {settings.port} on {settings.host}: {error.strerror}; {way}") from None
     with bound:
         await serve_on(bound, settings, as_json=as_json)
 
@@ -84,7 +88,8 @@ def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None
         organisation=demo.organisation if demo else None,
         api_key=demo.api_key if demo else None,
         pid=os.getpid(),
-        tools=sum(operation.tool for operation in CATALOGUE.operations.values()),
+        tools=len(CATALOGUE.chosen(Selection())),
+        new_key=f"{shlex.quote(str(Path(sys.executable).with_name('reseller')))} keys create NAME --data {shlex.quote(str(settings.data))}",
     )
     sys.stdout.write((started.as_json() if as_json else started.as_tree()) + "\n")
     sys.stdout.flush()

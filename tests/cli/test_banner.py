@@ -1,0 +1,52 @@
+"""What `serve` prints for people."""
+
+from pathlib import Path
+
+from registry.ports import Site
+from tests.cli.reseller import refused, said
+from transports.cli.banner import Started
+
+SITE = Site(
+    base_url="http://127.0.0.1:8000",
+    upgrade_url="",
+    connect_url="",
+    docs_url="http://127.0.0.1:8000/docs",
+    mcp_url="http://127.0.0.1:8000/mcp",
+)
+
+
+def tree(api_key: str | None) -> str:
+    started = Started(SITE, "data/service.db", "demo", "org_1", api_key, 1, 19, "reseller keys create NAME --data data")
+    return started.as_tree()
+
+
+def test_the_first_start_prints_its_key_and_a_call_with_it() -> None:
+    text = tree("ak_first")
+    assert "ak_first  (shown this once)" in text
+    assert "-H 'Authorization: Bearer ak_first'" in text
+    assert '"Authorization": "Bearer ak_first"' in text
+
+
+def test_a_later_start_tells_how_to_get_a_key_and_prints_a_call_that_the_shell_fills_in() -> None:
+    text = tree(None)
+    assert "a new one: reseller keys create NAME --data data" in text
+    assert '-H "Authorization: Bearer $RESELLER_API_KEY"' in text
+    assert '"Authorization": "Bearer <API_KEY>"' in text
+
+
+def test_the_configuration_follows_the_server_and_the_organisation_that_are_named(tmp_path: Path) -> None:
+    cursor = said("mcp", "config", "cursor", cwd=tmp_path, RESELLER_URL="http://127.0.0.1:9999")
+    assert '"url": "http://127.0.0.1:9999/mcp"' in cursor
+    assert '"url": "http://127.0.0.1:9999/mcp"' in said("mcp", "config", "cursor", "--url", "http://127.0.0.1:9999/mcp", cwd=tmp_path)
+    desktop = said("mcp", "config", "claude-desktop", "--org", "org_1", cwd=tmp_path)
+    assert '"--org",' in desktop and '"org_1"' in desktop
+
+
+def test_a_secrets_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+    code, message = refused("serve", "--port", "0", cwd=tmp_path, SERVICE_SECRETS_DIR="/nope")
+    assert (code, message) == (2, "SERVICE_SECRETS_DIR: /nope cannot be read (No such file or directory)\n")
+
+
+def test_an_address_of_another_machine_is_not_called_taken(tmp_path: Path) -> None:
+    code, message = refused("serve", "--port", "0", "--host", "192.0.2.1", cwd=tmp_path)
+    assert code == 2 and message.endswith("; choose another with --host and --port\n")
