@@ -91,7 +91,17 @@ def test_a_server_that_does_not_know_the_key_says_so(place: Path, server: Runnin
     assert "[unauthorized]" in message
 
 
+def test_a_directory_without_a_database_is_named_and_stays_as_it_is(tmp_path: Path) -> None:
+    sentence = (
+        f"there is no database at {tmp_path}/data/service.db; start the service there, or name its directory with --data or SERVICE_DATA\n"
+    )
+    for words in (("call", "list_connectivity_plans"), ("keys", "list"), ("org", "list"), ("org", "set-tier", "org_1", "pro")):
+        assert refused(*words, cwd=tmp_path) == (2, sentence)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_database_without_an_organisation_says_how_to_get_one(tmp_path: Path) -> None:
+    said("db", "upgrade", cwd=tmp_path)
     assert refused("call", "list_connectivity_plans", cwd=tmp_path) == (
         2,
         "the database has no organisation yet; `reseller serve` on an empty one makes a demo organisation\n",

@@ -23,8 +23,11 @@ def to_stderr(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-async def open_local(settings: Settings, *, seed: bool = False) -> Service:
-    """The service without doors."""
+async def open_local(settings: Settings, *, seed: bool = False, create: bool = False) -> Service:
+    """The service without doors. Only what is meant to begin a database makes one: a wrong directory is more likely."""
+    database = (settings.data / "service.db").absolute()
+    if settings.embedded and not (seed or create or database.exists()):
+        raise Failure(f"there is no database at {database}; start the service there, or name its directory with --data or SERVICE_DATA")
     service = build_service(settings, BASE_URL, report=to_stderr)
     await service.start(seed=seed)
     return service

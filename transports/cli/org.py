@@ -57,7 +57,7 @@ async def write(data: Path | None, *, name: str, tier: Tier, email: str | None, 
     """The organisation's id."""
     if not 1 <= len(name) <= 200:
         raise Failure("NAME: 1-200 characters")
-    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
+    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data), create=True)
     try:
         now = service.clock.now()
         return await service.store.write(found, ids=service.ids, name=name, tier=tier, email=email, subject=subject, now=now)
