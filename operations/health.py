@@ -21,6 +21,7 @@ class Health(TypedDict):
     "/health",
     scope=Scope.NONE,
     auth=Auth.PUBLIC,
+    limited=False,
     examples=[Example("Is it up?", {}, {"ok": True, "version": "1.0.0", "build_sha": "unknown"})],
 )
 async def health_check(ctx: Ctx, params: Nothing) -> Health:

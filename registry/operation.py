@@ -78,6 +78,7 @@ class Operation(Generic[P, R]):
     moves: bool
     organisation: bool
     charged: bool
+    limited: bool
     status: int
     tool: bool
     operator: bool
@@ -117,6 +118,7 @@ def operation(
     moves: bool = False,
     organisation: bool = True,
     charged: bool = True,
+    limited: bool = True,
     status: int = 200,
     tool: bool = True,
     operator: bool = False,
@@ -142,6 +144,7 @@ def operation(
         moves=moves,
         organisation=organisation and bearer,
         charged=charged and bearer,
+        limited=limited,
         status=status,
         tool=tool and auth is Auth.BEARER,
         operator=operator,

@@ -101,9 +101,7 @@ class Pipeline(Generic[D]):
 
     def admit_public(self, client: str) -> None:
         """Let the reader of a public page in; pages and public operations share one count per address."""
-        if self.limits.burst_enabled:
-            size, clock = self.limits.public_per_minute, self.clock
-            policy.spend(self._throttle, f"ip:{client}", size / 60, size, self.site, clock.now(), clock.monotonic())
+        policy.throttle_address(client, self._throttle, self.limits, self.site, self.clock.now(), self.clock.monotonic())
 
     def binding(self, operation: Operation[Any, Any]) -> Binding[Any]:
         """The operation's binding plan and validator, made on its first call."""

@@ -102,18 +102,25 @@ def expected(auth: Auth) -> str:
 def throttle(call: Call, caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
     """The burst limits; they are not the quota and are lost with the process."""
     operation = call.operation
-    if not limits.burst_enabled or caller.kind in ("internal", "storefront"):
+    if not operation.limited or caller.kind in ("internal", "storefront"):
         return
     if caller.kind == "public":
-        if operation.path != "/health":
-            size = limits.public_per_minute
-            spend(buckets, f"ip:{call.client}", size / 60, size, site, now, monotonic)
+        throttle_address(call.client, buckets, limits, site, now, monotonic)
+        return
+    if not limits.burst_enabled:
         return
     tier = limits.tiers[caller.tier]
     spend(buckets, f"org:{caller.owner}", tier.burst_per_second, tier.burst_size, site, now, monotonic)
     if operation.upstream and not operation.read_only:
         rate = limits.upstream_writes_per_second
         spend(buckets, f"up:{caller.owner}", rate, int(rate), site, now, monotonic)
+
+
+def throttle_address(client: str, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
+    """Public operations and pages share one count per address."""
+    if limits.burst_enabled:
+        size = limits.public_per_minute
+        spend(buckets, f"ip:{client}", size / 60, size, site, now, monotonic)
 
 
 def throttle_message(caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:

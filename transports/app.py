@@ -7,12 +7,13 @@ import anyio
 
 from operations.catalogue import CATALOGUE
 from operations.services.demo import Demo
-from transports.http.asgi import App, Receive, Scope, Send
+from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.http.door import HttpDoor
 from transports.http.inner import Inner
 from transports.http.response import send_reply
 from transports.http.rules import HttpRules
 from transports.logs import Logs
+from transports.mcp.app import PATH as MCP_PATH
 from transports.mcp.app import McpDoor
 from transports.openapi.page import OpenapiPage
 from transports.reference.pages import ReferencePages
@@ -51,14 +52,20 @@ class Application:
             await self.http(scope, receive, send)
 
     async def _inner(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = cast(str, scope["path"])
+        """Pages and protocols by path; pages are public, so they are counted by address."""
+        request = cast(HttpScope, scope)
+        path = request["path"]
+        if path == MCP_PATH:
+            await self.mcp(scope, receive, send)
+            return
+        self.service.pipeline.admit_public((request.get("client") or ("", 0))[0])
         if path == "/":  # for whoever opens the printed address in a browser
             await send_reply(send, 307, [(b"location", b"/docs"), (b"content-length", b"0")], b"")
             return
         app: App = self._docs
         if path == "/openapi.json":
             app = self._openapi
-        elif path.startswith(("/mcp", "/.well-known")):
+        elif path.startswith((MCP_PATH, "/.well-known")):
             app = self.mcp
         await app(scope, receive, send)
 

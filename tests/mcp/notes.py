@@ -1,9 +1,6 @@
 """Operations that exist for the tests of the MCP door: the toolset that plain /mcp shows."""
 
-from typing import Annotated, NamedTuple
-
 import anyio
-import sqlalchemy as sa
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -13,48 +10,7 @@ from registry.errors import NotFound
 from registry.limits import Scope
 from registry.model import Document, Input, Nothing
 from registry.operation import Example, Once, operation
-from storage.connection import Connection
-from storage.schema import ChangeTable
-from storage.statement import Query, table
-
-CHANGE = table(ChangeTable)
-
-
-class Row(NamedTuple):
-    name: str
-    value: int
-
-
-ALL = Query(Row, sa.select(CHANGE.c.name, CHANGE.c.value).where(CHANGE.c.name.like("note:%")).order_by(CHANGE.c.name))
-ADD = Query(
-    Row,
-    lambda dialect: (
-        dialect.insert(CHANGE)
-        .values(name=sa.bindparam("name"), value=1)
-        .on_conflict_do_update(index_elements=["name"], set_={"value": CHANGE.c.value + 1})
-        .returning(CHANGE.c.name, CHANGE.c.value)
-    ),
-)
-
-
-def add(connection: Connection, *, name: str) -> "Note":
-    row = connection.first(ADD, name=f"note:{name}")
-    assert row is not None
-    return {"name": name, "writes": row.value}
-
-
-def every(connection: Connection) -> list[Row]:
-    return connection.all(ALL)
-
-
-Name = Annotated[str, Field(min_length=1, max_length=100, description="Name of the note, 1-100 characters.")]
-
-
-class Note(TypedDict):
-    """A note and how often it was written."""
-
-    name: str
-    writes: int
+from tests.note_rows import Name, Note, add, every
 
 
 class NoteRef(Input):

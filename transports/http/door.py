@@ -81,8 +81,6 @@ class HttpDoor:
                 if self._inner is None or template is None:
                     raise NotFound("There is nothing at this path", hint=f"The paths are listed in {self._pipeline.site.docs_url}")
                 visit.path = template
-                if template != "/mcp":  # whose callers have a name, and a bucket of their own
-                    self._pipeline.admit_public((request.get("client") or ("", 0))[0])
                 await self._pass_on(self._inner, request, receive, send, visit)
                 return
             private = found.route.private

@@ -62,8 +62,8 @@ def demands_scope(operation: AnyOperation) -> bool:
 
 
 def throttled(operation: AnyOperation) -> bool:
-    """The burst limits spare the service's own shared secrets."""
-    return operation.auth not in (Auth.INTERNAL, Auth.STOREFRONT)
+    """The burst limits spare the service's own shared secrets, and what says that it has none."""
+    return operation.limited and operation.auth not in (Auth.INTERNAL, Auth.STOREFRONT)
 
 
 def first_line(refusal: type[Refusal]) -> str:
