@@ -9,6 +9,9 @@ from typing import Any
 from benchmarks import requests
 from benchmarks.contestant import Contestant, Seed
 from benchmarks.load import Answer, run_ask
+from benchmarks.names import OURS, PROXY
+from benchmarks.rivals.fleet import RESELLER, iccid
+from benchmarks.rivals.upstream import STRANGER
 
 DRAWN = {
     "id": r"cni_[0-9a-hjkmnp-tv-z]{26}",
@@ -47,6 +50,34 @@ def agree_on_mcp(contestants: Sequence[Contestant], seed: Seed, era: str) -> Non
             "no key": run_ask(one.port, call.replace(b"Bearer ak_", b"Bearer ax_")).status,
         }
     compare(seen)
+
+
+def agree_on_upstream(contestants: Sequence[Contestant], seed: Seed, net: Contestant) -> None:
+    """The same line without PINs, strangers not found, keys looked up, and the whole of the big answers."""
+    seen = {one.name: gateway(one, seed) for one in contestants}
+    bare = {one: found for one, found in seen.items() if one == PROXY}
+    compare({one: found for one, found in seen.items() if one not in bare})
+    compare({OURS: {"read": seen[OURS]["read"]}, **{one: {"read": found["read"]} for one, found in bare.items()}})
+    answer = json.loads(run_ask(net.port, requests.ocs("getCustomerTariff", RESELLER, close=True)).body)
+    ours = next(one for one in contestants if one.name == OURS)
+    passed = json.loads(run_ask(ours.port, requests.once(seed.key, f"/v1/tariffs/{RESELLER}?verbose=true")).body)
+    if passed != {"data": answer["listTariffRule"]["rule"]}:
+        raise Disagreement("what was passed on is not what the charging system said")
+
+
+def gateway(one: Contestant, seed: Seed) -> dict[str, Any]:
+    """What a gateway answers."""
+    own, strange = (requests.subscriber(seed.key, [iccid(number)])() for number in (0, STRANGER))
+    read, none = run_ask(one.port, own), run_ask(one.port, own.replace(b"Bearer ak_", b"Bearer ax_"))
+    listed = run_ask(one.port, requests.once(seed.key, "/v1/subscribers?limit=20"))
+    rows = json.loads(listed.body)["data"] if listed.status == 200 else []
+    return {
+        "read": (read.status, json.loads(read.body)),
+        "stranger": run_ask(one.port, strange).status,
+        "no key": none.status,
+        "rows": rows,
+        "pins": b'"pin1"' in read.body + listed.body,
+    }
 
 
 def behaviour(one: Contestant, seed: Seed, post: bytes) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.load import run_ask
-from benchmarks.names import FASTMCP, HANDWRITTEN, LOWLEVEL, OURS, TUNED, TUTORIAL
+from benchmarks.names import FASTMCP, HANDWRITTEN, HTTPX, HTTPX_TUNED, LOWLEVEL, OURS, PROXY, TUNED, TUTORIAL, UPSTREAM
 from benchmarks.requests import MODERN, create, tools_list
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,10 +24,16 @@ RIVALS = {
     TUTORIAL: "fastapi_tutorial",
     LOWLEVEL: "mcp_lowlevel",
     FASTMCP: "fastmcp_native",
+    UPSTREAM: "upstream",
+    PROXY: "bare_proxy",
+    HTTPX: "fastapi_httpx",
+    HTTPX_TUNED: "fastapi_httpx_tuned",
 }
 HTTP = (OURS, HANDWRITTEN, TUNED, TUTORIAL)
 MCP = (OURS, LOWLEVEL, FASTMCP)
+GATEWAYS = (OURS, PROXY, HTTPX_TUNED, HTTPX)
 START_SECONDS = 60.0
+OCS_TOKEN = "measured"
 
 
 @dataclass(frozen=True)
@@ -54,18 +60,24 @@ def command(name: str, port: int, data: Path) -> list[str]:
     return [sys.executable, "-m", "benchmarks.rivals", RIVALS[name], "--port", str(port), "--data", str(data)]
 
 
-def environment() -> dict[str, str]:
+def environment(upstream: int | None = None) -> dict[str, str]:
     """The settings of a measurement: no burst limit, log lines as JSON. The quota stays."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SERVICE_")}
-    return kept | {"PYTHONPATH": str(ROOT), "SERVICE_BURST_LIMIT": "false", "SERVICE_LOG": "json"}
+    kept |= {"PYTHONPATH": str(ROOT), "SERVICE_BURST_LIMIT": "false", "SERVICE_LOG": "json"}
+    return kept if upstream is None else kept | wired(upstream)
+
+
+def wired(port: int) -> dict[str, str]:
+    """Where the charging system is, and how many calls it takes at once; the rivals read the same settings."""
+    return {"SERVICE_OCS_URL": f"http://127.0.0.1:{port}/v1", "SERVICE_OCS_TOKEN": OCS_TOKEN, "SERVICE_OCS_CONCURRENCY": "64"}
 
 
 @contextmanager
-def started(name: str, data: Path) -> Generator[Contestant]:
-    """A contestant that answers; its log goes to a file beside its database, as the rivals' do."""
+def started(name: str, data: Path, upstream: int | None = None) -> Generator[Contestant]:
+    """A contestant that answers; its log goes to a file beside its database, as the rivals' do. `upstream`: a charging system's port."""
     port = free_port()
     with (data / "log").open("ab") as log, (data / "out").open("wb") as out:
-        process = subprocess.Popen(command(name, port, data), cwd=data, env=environment(), stdout=out, stderr=log)
+        process = subprocess.Popen(command(name, port, data), cwd=data, env=environment(upstream), stdout=out, stderr=log)
         try:
             await_health(port, process, data)
             yield Contestant(name, port, process.pid, data)

@@ -119,10 +119,10 @@ def filled(path: str) -> str:
 
 
 @contextmanager
-def running(names: Sequence[str], seed: Seed) -> Generator[list[Contestant]]:
+def running(names: Sequence[str], seed: Seed, upstream: int | None = None) -> Generator[list[Contestant]]:
     """All contestants of a scenario, each on its own copy of the seed."""
     with ExitStack() as stack:
-        yield [stack.enter_context(started(name, seed.copy(name))) for name in names]
+        yield [stack.enter_context(started(name, seed.copy(name), upstream)) for name in names]
 
 
 def rounds(case: str, turns: Sequence[Turn], connections: int, plan: Plan, *, fsync: Path | None = None) -> list[dict[str, object]]:

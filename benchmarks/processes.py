@@ -25,10 +25,26 @@ def cpu_seconds(pid: int) -> float:
 
 def resident_mb(pid: int) -> float:
     """Resident memory."""
+    return memory_mb(pid, "VmRSS:")
+
+
+def peak_mb(pid: int) -> float:
+    """The most that was resident since `restart_peak`."""
+    return memory_mb(pid, "VmHWM:")
+
+
+def restart_peak(pid: int) -> None:
+    """Count the peak from now on (man 5 proc, clear_refs)."""
+    for process in tree(pid):
+        Path(f"/proc/{process}/clear_refs").write_text("5")
+
+
+def memory_mb(pid: int, name: str) -> float:
+    """One line of the status, summed over the process and its children."""
     total = 0
     for process in tree(pid):
         for line in Path(f"/proc/{process}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
+            if line.startswith(name):
                 total += int(line.split()[1])
     return total / 1024
 

@@ -23,6 +23,24 @@ def read(key: str, intents: Sequence[str]) -> Callable[[], bytes]:
     return lambda: next(made)
 
 
+def subscriber(key: str, iccids: Sequence[str]) -> Callable[[], bytes]:
+    """GET a line, another one each time."""
+    made = itertools.cycle([head("GET", f"/v1/subscribers/{iccid}", Authorization=f"Bearer {key}") + b"\r\n" for iccid in iccids])
+    return lambda: next(made)
+
+
+def once(key: str, path: str) -> bytes:
+    """GET something big on a connection that is closed behind it."""
+    return head("GET", path, Authorization=f"Bearer {key}", Connection="close") + b"\r\n"
+
+
+def ocs(method: str, params: object, *, close: bool = False) -> bytes:
+    """A call to the charging system itself."""
+    body = json.dumps({method: params}).encode()
+    extra = {"Connection": "close"} if close else {}
+    return head("POST", "/v1?token=measured", Content_Type="application/json", Content_Length=str(len(body)), **extra) + b"\r\n" + body
+
+
 def create(key: str) -> Callable[[], bytes]:
     """POST an intent, each time with an idempotency key of its own."""
     plain = {"Authorization": f"Bearer {key}", "Content_Type": "application/json", "Content_Length": str(len(BODY))}

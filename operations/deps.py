@@ -1,9 +1,11 @@
 """What handlers reach the outside with: one frozen dataclass, made once by the composition root."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from clients.ocs.pool import OcsPool
 from clients.webhooks.addresses import Network
+from operations.services.read_cache import ReadCache
 from registry.clock import Clock
 from registry.context import Context
 from registry.ids import Ids
@@ -39,6 +41,10 @@ class Deps:
     build: Build
     webhook_exempt: tuple[Network, ...]
     wake_worker: Wake
+    ocs: OcsPool
+    reads: ReadCache
+    ocs_token: str = field(default="", repr=False)
+    """The service's own reseller token, for organisations in managed mode; empty: there is none."""
 
 
 Ctx: TypeAlias = Context[Deps]

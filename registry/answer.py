@@ -1,13 +1,16 @@
 """The pipeline's caller: every door asks here, so that every failure of every call becomes a body in one place."""
 
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any
 
 import orjson
 
 from registry.call import Call, Reply
-from registry.errors import Internal, Refusal, Unauthorized
+from registry.errors import BadRequest, Internal, Refusal, Unauthorized
 from registry.pipeline import Pipeline, line
+
+GATHERED = 8 << 20
 
 Report = Callable[[Call, BaseException], None]
 
@@ -38,3 +41,22 @@ def refused(pipeline: Pipeline[Any], call: Call, refusal: Refusal) -> Reply:
         pipeline.journal.record(line(call, caller, refusal.error_code, refusal.status, clock.now(), clock.monotonic()))
     body = orjson.dumps(refusal.body(call.request_id))
     return Reply(refusal.status, body, headers=dict(refusal.headers), refusal=refusal)
+
+
+async def gathered(reply: Reply, request_id: str) -> Reply:
+    """The reply with its whole body, for doors that hand on no pieces."""
+    if reply.passed is None:
+        return reply
+    body = bytearray()
+    try:
+        async with aclosing(reply.passed.pieces) as pieces:
+            async for piece in pieces:
+                body += piece
+                if len(body) > GATHERED:
+                    raise BadRequest(
+                        f"The answer has more than {GATHERED >> 20} MiB, more than this door hands on",
+                        hint="Narrow it with the operation's filters, or read it over HTTP",
+                    )
+    except Refusal as refusal:
+        return Reply(refusal.status, orjson.dumps(refusal.body(request_id)), headers=dict(refusal.headers), refusal=refusal)
+    return Reply(reply.status, bytes(body), headers=reply.headers, next_cursor=reply.next_cursor, note=reply.note)

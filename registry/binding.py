@@ -13,6 +13,7 @@ from registry import guard, teaching
 from registry.errors import BadRequest
 from registry.model import Input
 from registry.operation import Operation
+from registry.spelling import spellings
 
 P = TypeVar("P", bound=Input)
 SEGMENT = re.compile(r"\{(\w+)\}")
@@ -41,11 +42,11 @@ class Binding(Generic[P]):
         model = operation.params
         self._model: type[P] = model
         self.path_names: tuple[str, ...] = tuple(SEGMENT.findall(operation.path))
-        self.kinds: dict[str, str] = {info.alias or name: kind_of(info.annotation) for name, info in model.model_fields.items()}
+        fields = model.model_fields
+        self.kinds: dict[str, str] = {word: kind_of(fields[name].annotation) for word, name in spellings(model).items()}
         missing = [name for name in self.path_names if name not in self.kinds]
         if missing:
             raise TypeError(f"{operation.id}: the path names {missing}, which {model.__name__} does not have")
-        self.rest: tuple[str, ...] = tuple(name for name in self.kinds if name not in self.path_names)
         self.in_query: bool = operation.method in ("GET", "DELETE")
         self.has_body: bool = not self.in_query
         self._validate: Any = None

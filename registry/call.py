@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from registry.caller import Caller
 from registry.errors import Refusal
+from registry.model import Passed
 from registry.operation import Operation
 
 Surface = Literal["http", "mcp", "cli"]
@@ -58,6 +59,13 @@ class Call:
     started: float = 0.0
     usage: Usage | None = None
     recorded: bool = False
+    raw: bytes | None = None
+
+    async def body(self) -> bytes:
+        """The body as it came: read once, when it is first asked for."""
+        if self.raw is None:
+            self.raw = await self.read_body(self.operation.body_limit)
+        return self.raw
 
 
 @dataclass(slots=True)
@@ -70,3 +78,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict[str, str])
     refusal: Refusal | None = None
     next_cursor: str | None = None
+    note: str | None = None
+    """What a reader should know about a list and its rows do not say: how many there are, how to see more."""
+    passed: Passed | None = None
+    """The body when it is not `body`: pieces as they arrive from the other side."""

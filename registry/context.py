@@ -29,6 +29,7 @@ class Context(Generic[D]):
         "entry",
         "needed",
         "next_cursor",
+        "note",
         "now",
         "reached_upstream",
         "released",
@@ -50,6 +51,7 @@ class Context(Generic[D]):
         self.reached_upstream = False
         self.released = False
         self.next_cursor: str | None = None
+        self.note: str | None = None
         self.needed = 0
         self.closing: Writes = []
         self._journal = journal

@@ -62,6 +62,7 @@ class OcsErrorBody(Error):
     """The upstream charging system refused or failed; `ocs_code` is its own status code when it gave one."""
 
     ocs_code: NotRequired[int]
+    details: NotRequired[dict[str, object]]
 
 
 class Refusal(Exception):
@@ -265,19 +266,38 @@ class NotSupported(Refusal):
 
 
 class OcsError(Refusal):
-    """The upstream charging system failed. Its own text is never forwarded."""
+    """The upstream charging system failed. Its own text is never forwarded.
+
+    `outcome_unknown`: a write may have happened. `before_execution`: it surely has not, and the same call may be made again.
+    """
 
     status = 502
     code = "ocs_error"
     body_type = OcsErrorBody
 
-    def __init__(self, message: str, *, ocs_code: int | None = None, code: str | None = None, outcome_unknown: bool = False) -> None:
-        super().__init__(message, code=code)
+    def __init__(
+        self,
+        message: str,
+        *,
+        ocs_code: int | None = None,
+        code: str | None = None,
+        hint: str | None = None,
+        outcome_unknown: bool = False,
+        before_execution: bool = False,
+        details: Mapping[str, object] | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
         self.ocs_code = ocs_code
         self.outcome_unknown = outcome_unknown
+        self.before_execution = before_execution
+        self.details = details
+        if retry_after is not None:
+            self.headers["Retry-After"] = str(max(1, retry_after))
 
     def fields(self) -> Mapping[str, object]:
-        return {} if self.ocs_code is None else {"ocs_code": self.ocs_code}
+        known = {"ocs_code": self.ocs_code, "details": None if self.details is None else dict(self.details)}
+        return {name: value for name, value in known.items() if value is not None}
 
 
 class Unverifiable(Refusal):

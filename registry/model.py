@@ -1,14 +1,22 @@
 """The bases that every input model and raw answer of an operation shares."""
 
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
 
 
 class Input(BaseModel):
     """One flat model serves all doors: unknown fields are refused, values keep the JSON type they came with."""
 
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True, frozen=True, use_attribute_docstrings=False)
+
+
+class CamelInput(Input):
+    """Fields in the upstream's camelCase; snake_case is taken too, and both spellings of one field are refused."""
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True)
 
 
 class Nothing(Input):
@@ -22,3 +30,13 @@ class Document:
     content: bytes
     media_type: str
     headers: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A JSON answer whose bytes come from elsewhere and are handed on as they are.
+
+    Nothing of it is given before the other side has said that it succeeded. Whoever holds it closes `pieces`.
+    """
+
+    pieces: AsyncGenerator[bytes]

@@ -1,15 +1,19 @@
 """The declaration: one decorated handler is one operation, and nothing else names it."""
 
 import inspect
+import types
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
-from typing import Any, Concatenate, Generic, TypeVar, get_type_hints
+from types import MappingProxyType
+from typing import Any, Concatenate, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from typing_extensions import TypedDict, Unpack
+
+from registry.caller import Caller
 from registry.errors import Refusal
 from registry.limits import Scope
-from registry.model import Input
+from registry.model import Input, Passed
 
 P = TypeVar("P", bound=Input)
 R = TypeVar("R")
@@ -83,9 +87,11 @@ class Operation(Generic[P, R]):
     tool: bool
     operator: bool
     access: Callable[..., Awaitable[Any]] | None
+    proof: Callable[..., Awaitable[Caller]] | None
     raises: tuple[type[Refusal], ...]
     examples: tuple[Example, ...]
     body_limit: int
+    tool_defaults: Mapping[str, Any]
 
     @property
     def read_only(self) -> bool:
@@ -106,54 +112,75 @@ class Operation(Generic[P, R]):
 Handler = Callable[Concatenate[Any, P, ...], Awaitable[R]]
 
 
-def operation(
-    method: str,
-    path: str,
-    *,
-    scope: Scope = Scope.READ,
-    auth: Auth = Auth.BEARER,
-    once: Once | None = None,
-    confirm: bool = False,
-    upstream: bool = False,
-    moves: bool = False,
-    organisation: bool = True,
-    charged: bool = True,
-    limited: bool = True,
-    status: int = 200,
-    tool: bool = True,
-    operator: bool = False,
-    title: str | None = None,
-    access: Callable[..., Awaitable[Any]] | None = None,
-    raises: Iterable[type[Refusal]] = (),
-    examples: Iterable[Example] = (),
-    body_limit: int = BODY_LIMIT,
-) -> Callable[[Handler[P, R]], Operation[P, R]]:
-    """Turn a handler into a declared operation. It registers nothing: a Toolset gathers what its modules hold."""
+class Said(TypedDict, total=False):
+    """What a declaration may say beside method and path; what it leaves out is in SILENT.
 
+    `tool_defaults` are the values of a tool call that names none: a model's context is small.
+    """
+
+    scope: Scope
+    auth: Auth
+    once: Once | None
+    confirm: bool
+    upstream: bool
+    moves: bool
+    organisation: bool
+    charged: bool
+    limited: bool
+    status: int
+    tool: bool
+    operator: bool
+    title: str | None
+    access: Callable[..., Awaitable[Any]] | None
+    proof: Callable[..., Awaitable[Caller]] | None
+    raises: Iterable[type[Refusal]]
+    examples: Iterable[Example]
+    body_limit: int
+    tool_defaults: Mapping[str, Any]
+
+
+SILENT: Said = {
+    "scope": Scope.READ,
+    "auth": Auth.BEARER,
+    "once": None,
+    "confirm": False,
+    "upstream": False,
+    "moves": False,
+    "organisation": True,
+    "charged": True,
+    "limited": True,
+    "status": 200,
+    "tool": True,
+    "operator": False,
+    "title": None,
+    "access": None,
+    "proof": None,
+    "raises": (),
+    "examples": (),
+    "body_limit": BODY_LIMIT,
+    "tool_defaults": MappingProxyType({}),
+}
+
+
+def operation(method: str, path: str, **said: Unpack[Said]) -> Callable[[Handler[P, R]], Operation[P, R]]:
+    """Turn a handler into a declared operation. It registers nothing: a Toolset gathers what its modules hold."""
+    declared: dict[str, Any] = {**SILENT, **said}
+    auth: Auth = declared["auth"]
     bearer = auth in (Auth.BEARER, Auth.SESSION)
-    writes = scope not in (Scope.READ, Scope.NONE)
-    return partial(
-        declare,
-        method=method,
-        path=path,
-        scope=scope,
-        auth=auth,
-        once=once or (OPTIONAL if writes and bearer else None),
-        confirm=confirm,
-        upstream=upstream,
-        moves=moves,
-        organisation=organisation and bearer,
-        charged=charged and bearer,
-        limited=limited,
-        status=status,
-        tool=tool and auth is Auth.BEARER,
-        operator=operator,
-        title=title,
-        access=access,
-        raises=tuple(raises),
-        examples=tuple(examples),
-        body_limit=body_limit,
-    )
+    writes = declared["scope"] not in (Scope.READ, Scope.NONE)
+    declared |= {
+        "once": declared["once"] or (OPTIONAL if writes and bearer else None),
+        "organisation": declared["organisation"] and bearer,
+        "charged": declared["charged"] and bearer,
+        "tool": declared["tool"] and auth is Auth.BEARER,
+        "raises": tuple(declared["raises"]),
+        "examples": tuple(declared["examples"]),
+    }
+
+    def of(handler: Handler[P, R]) -> Operation[P, R]:
+        return declare(handler, method=method, path=path, **declared)
+
+    return of
 
 
 def declare(handler: Handler[P, R], *, title: str | None, **declared: Any) -> Operation[P, R]:
@@ -163,13 +190,24 @@ def declare(handler: Handler[P, R], *, title: str | None, **declared: Any) -> Op
         id=name,
         handler=handler,
         params=params,
-        result=result,
+        result=without_passed(result),
         summary=documentation.partition("\n")[0],
         description=documentation,
         module=handler.__module__,
-        title=title or name.replace("_", " ").capitalize(),
+        title=title or title_of(name),
         **declared,
     )
+
+
+def title_of(name: str) -> str:
+    """What an operation is called when nobody thought of better words."""
+    return name.replace("_", " ").capitalize()
+
+
+def without_passed(result: Any) -> Any:
+    """What the answer says, whether or not its bytes are only handed on."""
+    members = tuple(member for member in get_args(result) if member is not Passed)
+    return Union[members] if get_origin(result) in (Union, types.UnionType) else result  # noqa: UP007  # the members are data here
 
 
 def signature(handler: Callable[..., Any]) -> tuple[str, str, Any, Any]:

@@ -24,7 +24,7 @@ from registry.context import Context
 from registry.errors import ConfirmTokenRequired, Internal, OcsError, Refusal, StoreUnavailable
 from registry.ids import Ids
 from registry.limits import Limits
-from registry.model import Document, Input
+from registry.model import Document, Input, Passed
 from registry.operation import Operation
 from registry.ports import Directory, Entry, Journal, Line, Quota, Replayed, Sessions, SharedSecrets, Site, Stored
 from registry.throttle import Throttle
@@ -76,6 +76,8 @@ class Pipeline(Generic[D]):
         caller = await policy.authenticate(call, self.directory, self.sessions, self.secrets, now)
         call.identified = caller
         policy.throttle(call, caller, self._throttle, self.limits, self.site, now, call.started)
+        if operation.proof is not None:
+            caller = call.identified = await operation.proof(self.deps, call, now)
         await policy.authorize(call, caller, self.directory, self.site)
         params = await self._validate(call)
         context = Context(deps=self.deps, call=call, caller=caller, now=now, journal=self.journal, encode=encode)
@@ -116,8 +118,9 @@ class Pipeline(Generic[D]):
         policy.check_key(call)
         if call.arguments is not None:
             return binding.validate(binding.arguments(call.arguments))
-        body = await call.read_body(call.operation.body_limit) if binding.has_body else b""
-        return binding.validate(binding.gather(call.path, call.query, body) or b"{}")
+        body = await call.body() if binding.has_body else b""
+        query = call.query if call.operation.proof is None else ""  # what it holds was the proof's
+        return binding.validate(binding.gather(call.path, query, body) or b"{}")
 
     async def _access(self, operation: Operation[Any, Any], context: Context[D], params: Input) -> tuple[Any, ...]:
         """What depends on the input; a refusal that had to ask the upstream costs one call."""
@@ -142,6 +145,8 @@ class Pipeline(Generic[D]):
             raise
         if context.caller.kind != "public":
             self._record(context, "ok", operation.status)
+        if isinstance(result, Passed):
+            return Reply(operation.status, b"", passed=result)
         return self._reply(context, Stored(operation.status, encode(result)), result)
 
     async def _write(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Reply:
@@ -185,7 +190,8 @@ class Pipeline(Generic[D]):
     async def _close_refused(self, context: Context[D], entry: Entry, refusal: Refusal) -> None:
         """An error that followed execution is the key's answer; one before it frees the key and costs nothing."""
         unknown = isinstance(refusal, OcsError) and refusal.outcome_unknown
-        if context.reached_upstream or unknown:
+        sure = isinstance(refusal, OcsError) and refusal.before_execution
+        if unknown or (context.reached_upstream and not sure):
             stored = Stored(refusal.status, encode(refusal.body(entry.request_id)))
             await self._keep(context, entry, stored, outcome=refusal.error_code, unknown=unknown)
         else:
@@ -268,7 +274,7 @@ class Pipeline(Generic[D]):
     def _reply(self, context: Context[D], stored: Stored, result: Any) -> Reply:
         if isinstance(result, Document):
             return Reply(stored.status, result.content, media_type=result.media_type, headers=dict(result.headers))
-        return Reply(stored.status, stored.body, next_cursor=context.next_cursor)
+        return Reply(stored.status, stored.body, next_cursor=context.next_cursor, note=context.note)
 
 
 def line(call: Call, caller: Caller, outcome: str, status: int, now: float, monotonic: float) -> Line:

@@ -15,6 +15,7 @@ NAMED = ("properties", "patternProperties")
 # Choice: lengths are left out of tool schemas, and so are patterns that only forbid control characters: a model cannot count characters,
 # descriptions name the ranges that matter, and the pipeline checks them all. OpenAPI shows everything.
 LENGTHS = ("minLength", "maxLength")
+MOST_EXACT = 2**53 - 1  # the largest integer of JSON; as a maximum it says nothing
 FORBIDDING = "\\x00"
 KEY: Json = {"type": "string", "description": "Same key, one effect; e.g. a UUID."}
 TOKEN: Json = {"type": "string", "description": "From the first answer, after the user has agreed."}
@@ -114,7 +115,11 @@ class Compact:
 
 def without_lengths(schema: Json) -> Json:
     """What is left to say of a string or of an object with free names."""
-    kept = {key: value for key, value in schema.items() if key not in LENGTHS and not (key == "pattern" and FORBIDDING in value)}
+    kept = {
+        key: value
+        for key, value in schema.items()
+        if key not in LENGTHS and not (key == "pattern" and FORBIDDING in value) and not (key == "maximum" and value == MOST_EXACT)
+    }
     patterns: Json = kept.get("patternProperties", {})
     if len(patterns) == 1 and FORBIDDING in next(iter(patterns)):
         kept["additionalProperties"] = next(iter(kept.pop("patternProperties").values()))

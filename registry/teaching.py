@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails, ValidationError
 
+from registry import spelling
 from registry.errors import BadRequest
 from registry.redaction import mask
 
@@ -39,11 +40,17 @@ def refuse(model: type[BaseModel], error: ValidationError) -> BadRequest:
     first = next((d for d in details if d["type"] == "extra_forbidden"), details[0])
     param = ".".join(str(part) for part in first["loc"] if part != "[key]") or None
     if first["type"] == "extra_forbidden":
-        known = ", ".join(info.alias or name for name, info in model.model_fields.items()) or "none"
+        known = ", ".join(spelling.shown(name, info) for name, info in model.model_fields.items()) or "none"
         shown = printable(mask((param or "")[:80]))
+        field = spelling.spellings(model).get(param or "")
+        if field is not None:
+            canonical = spelling.shown(field, model.model_fields[field])
+            return BadRequest(f"{shown}: given twice, it is another spelling of {canonical}", param=shown, hint=f"Send {canonical} once")
         return BadRequest(f"{shown}: unknown field", code="unknown_field", param=shown, hint=f"Remove it. Known fields: {known}")
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
     shown = printable(mask(param[:80])) if param else None
+    if shown is None and first["type"] == "value_error":  # a rule about several fields names them itself
+        return BadRequest(str(first.get("ctx", {}).get("error", first["msg"])), hint=None)
     return BadRequest(f"{shown or 'input'}: {sentence(first)}{more}", param=shown, hint=describe(model, first))
 
 

@@ -14,6 +14,7 @@ from storage import claims, confirm, quota
 from storage.audit import append_line, append_lines
 from storage.connection import Connection
 from storage.directory import MEMBER_BY_KEY, MEMBER_OF
+from storage.sealed_fields import claim_field
 from storage.sealing import Keyring
 from storage.store import Store
 
@@ -338,4 +339,5 @@ class StoreJournal:
 
 def field_of(entry: Entry) -> str:
     """What binds a sealed answer to its row."""
-    return f"claim|{entry.operation}|{entry.idempotency_key}"
+    assert entry.idempotency_key is not None
+    return claim_field(entry.operation, entry.idempotency_key)

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 from sqlalchemy import event, exc
@@ -15,6 +16,10 @@ from storage.copy import copy_database
 from storage.outage import unavailable
 from storage.pragmas import enable_wal, open_file
 from storage.revision import HEAD, revision_in
+from storage.unreachable import unreachable
+
+if TYPE_CHECKING:
+    import psycopg
 
 ADVISORY_LOCK = 0x5253_4C52  # "RSLR", among the other users of a shared server
 APPLICATION_ID = 0x5253_4C52  # in the header of our SQLite files
@@ -78,14 +83,22 @@ def locked(url: str) -> Generator[LockedSqlite | LockedPostgres]:
         with locked_sqlite(sqlite_path(url)) as database:
             yield database
         return
-    import psycopg  # only where PostgreSQL is used
-
-    engine = sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(url, connect_timeout=5), poolclass=NullPool)
+    engine = sa.create_engine("postgresql+psycopg://", creator=lambda: connected(url), poolclass=NullPool)
     try:
         with engine.begin() as connection:
             yield LockedPostgres(connection)
     except exc.OperationalError as error:
         raise StoreUnavailable("the database cannot be reached or refused the migration") from error
+
+
+def connected(url: str) -> "psycopg.Connection":
+    """A connection, or why there is none."""
+    import psycopg  # only where PostgreSQL is used
+
+    try:
+        return psycopg.connect(url, connect_timeout=5)
+    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
+        raise unreachable(error) from error
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 import sqlite3
 from pathlib import Path
 
-from registry.errors import StoreUnavailable
 from storage.outage import outage
+from storage.unreachable import unreachable
 
-REVISIONS = ("0001",)  # oldest first; a test compares them with the files in migrations/versions
+REVISIONS = ("0001", "0002")  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
 
 
@@ -42,6 +42,6 @@ def postgres_revision(url: str) -> str | None:
             if found is None or found[0] is None:
                 return None
             row = connection.execute("select version_num from alembic_version").fetchone()
-    except psycopg.OperationalError as error:
-        raise StoreUnavailable("the database cannot be reached") from error
+    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
+        raise unreachable(error) from error
     return None if row is None else str(row[0])

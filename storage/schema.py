@@ -279,3 +279,62 @@ class DeliveryAttemptTable(Named, table=True):
     outcome: str = Field(sa_type=sa.Text)
     milliseconds: float = Field(sa_type=sa.Double)
     next_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
+
+
+class SubscriberNoteTable(Named, table=True):
+    """One entry of an organisation's support history of a line; append-only."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    iccid: str = Field(sa_type=sa.Text)
+    note: str = Field(sa_type=sa.Text)
+    author: str | None = Field(default=None, sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("subscriber_note_line", "organisation", "iccid", "id"),)
+
+
+class SubscriberNotesTable(Named, table=True):
+    """An organisation's one text about a line."""
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    iccid: str = Field(primary_key=True, sa_type=sa.Text)
+    notes: str = Field(sa_type=sa.Text)
+    updated: int = Field(sa_type=sa.BigInteger)
+
+
+class NetworkDefaultTable(Named, table=True):
+    """Which networks an organisation's new assignments use: cheapest_available, all, or custom with a steering list."""
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    mode: str = Field(sa_type=sa.Text)
+    list_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    updated: int = Field(sa_type=sa.BigInteger)
+
+
+class UpstreamObjectTable(Named, table=True):
+    """What an organisation created on a shared reseller: only its creator may change it. `kind` is template or zone."""
+
+    kind: str = Field(primary_key=True, sa_type=sa.Text)
+    id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
+    organisation: str = Field(sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+
+
+class CountryEntryTable(Named, table=True):
+    """A line came into a country: the ring behind country-history, the newest 50 of a line."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    iccid: str = Field(sa_type=sa.Text)
+    country: str = Field(sa_type=sa.Text)
+    mcc: str = Field(sa_type=sa.Text)
+    mnc: str | None = Field(default=None, sa_type=sa.Text)
+    occurred_at: float = Field(sa_type=sa.Double)
+    created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("country_entry_line", "iccid", "occurred_at"),)
+
+
+class InboundPushTable(Named, table=True):
+    """A notification that was taken: its id or the SHA-256 of its body, so that a repeat changes nothing."""
+
+    digest: str = Field(primary_key=True, sa_type=sa.Text)
+    received: float = Field(sa_type=sa.Double, index=True)

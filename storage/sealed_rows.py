@@ -1,4 +1,4 @@
-"""Which keys sealed what a database holds: asked at every start, so three reads of one row each."""
+"""Which keys sealed what a database holds: asked at every start, so one read of one row for each column."""
 
 import sqlite3
 from contextlib import closing
@@ -7,14 +7,16 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from registry.errors import StoreUnavailable
 from storage.address import is_sqlite, sqlite_path
 from storage.connection import Connection
 from storage.outage import outage
 from storage.pragmas import open_file
 from storage.revision import REVISIONS, revision_in
-from storage.schema import ClaimTable, IntentTable, WebhookEndpointTable
+from storage.schema import ClaimTable, IntentTable, OrganisationTable, WebhookEndpointTable
 from storage.sealing import KEY_ID
 from storage.statement import Query, sqlite_dialect, table
+from storage.unreachable import unreachable
 
 BUSY_MS = 5_000
 KEY_ID_LENGTH = 32
@@ -40,7 +42,17 @@ def newest(model: type[ClaimTable | IntentTable | WebhookEndpointTable], order: 
     return Query(Head, sa.select(latest.c.head).where(latest.c.head.is_not(None)).order_by(latest.c.place.desc()).limit(1))
 
 
+ORGANISATION = table(OrganisationTable)
+# Few organisations have a token of their own, and any of them may be the one: the whole table, which is short, is looked through.
+OWN_TOKEN = Query(
+    Head,
+    sa.select(sa.func.substr(ORGANISATION.c.own_token, 1, KEY_ID_LENGTH + 1).label("head"))
+    .where(ORGANISATION.c.own_token.is_not(None))
+    .order_by(ORGANISATION.c.id.desc())
+    .limit(1),
+)
 QUERIES = (
+    OWN_TOKEN,
     newest(WebhookEndpointTable, "id", "secret"),
     newest(IntentTable, "id", "esim"),
     newest(ClaimTable, "expires_at", "body"),
@@ -71,7 +83,7 @@ def of_sqlite(path: Path) -> frozenset[str]:
 
 def of_postgres(url: str) -> frozenset[str]:
     """Of a PostgreSQL database, with one connection."""
-    from psycopg import errors  # only where PostgreSQL is used
+    from psycopg import Error, errors  # only where PostgreSQL is used
 
     from storage.session import Session  # brings psycopg
     from storage.statement import postgresql_dialect
@@ -81,5 +93,11 @@ def of_postgres(url: str) -> frozenset[str]:
         return session.run(newest_key_ids, read_only=True)
     except (errors.UndefinedTable, errors.UndefinedColumn):
         return frozenset()  # the check of the schema version, which comes next, says what is missing
+    except Error as error:  # an address that cannot be read
+        raise unreachable(error) from error
+    except StoreUnavailable as refusal:
+        if isinstance(refusal.__cause__, Error):
+            raise unreachable(refusal.__cause__) from refusal.__cause__
+        raise
     finally:
         session.close()

@@ -29,6 +29,11 @@ class Keyring:
     def __repr__(self) -> str:
         return f"Keyring({', '.join(self._keys)})"
 
+    @property
+    def key_ids(self) -> tuple[str, ...]:
+        """The keys' names, the one that encrypts first."""
+        return tuple(self._keys)
+
     def seal(self, text: str, *, org_id: str, field: str) -> str:
         """`kid.nonce.ciphertext`; every seal of the same text looks different."""
         nonce = self._random_bytes(NONCE_BYTES)

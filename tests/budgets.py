@@ -3,6 +3,8 @@
 SECONDS = {
     "benchmarks": 5.0,
     "abuse": 45.0,
+    "accounts": 20.0,
+    "bridge": 20.0,
     "browser": 15.0,
     "cli": 45.0,
     "clients": 10.0,
@@ -19,11 +21,15 @@ SECONDS = {
     "openapi": 25.0,
     "reference": 5.0,
     "registry": 40.0,
+    "network": 40.0,
+    "sandbox": 45.0,
     "service": 10.0,
+    "services": 40.0,
     "settings": 5.0,
     "setup": 10.0,
     "simulation": 20.0,
     "spec": 10.0,
-    "storage": 35.0,
+    "storage": 45.0,
+    "subscribers": 90.0,
 }
 REST = 10.0  # files that stand directly in tests/

@@ -8,21 +8,28 @@ async with open_world(tmp_path, CATALOGUE) as world:
 """
 
 import hashlib
+import pickle
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import httpx
 
+from clients.sandbox.ocs.sandbox import Sandbox
+from clients.sandbox.ocs.seed.build import build
+from clients.sandbox.ocs.state import World as Network
 from operations.deps import Build, Deps
 from operations.services.api_key import new_api_key
+from operations.services.read_cache import ReadCache
+from operations.services.upstream import OWN_TOKEN_FIELD
 from registry.catalogue import Catalogue
 from registry.ids import base32
 from registry.limits import Limits, Role, Tier
 from registry.pipeline import Pipeline
 from registry.ports import Sessions, SharedSecrets, Site
-from storage.accounts import add_member, create_organisation, create_person, remove_member, set_tier
+from storage.accounts import add_member, create_organisation, create_person, remove_member, set_connection, set_tier
 from storage.directory import StoreDirectory
 from storage.journal import StoreJournal
 from storage.keys import insert_key, revoke_key
@@ -35,6 +42,7 @@ from transports.http.door import HttpDoor
 from transports.http.inner import Inner
 from transports.http.rules import HttpRules
 from transports.logs import RequestLine
+from transports.upstream import SIMULATED_TOKEN, simulated_pool
 
 NOON = 1_800_014_400.0  # 2027-01-15T12:00:00Z
 HOST = "reseller.test"
@@ -107,6 +115,8 @@ class World:
     ids: CountingIds
     journal: StoreJournal
     blocks: QuotaBlocks
+    sandbox: Sandbox
+    """The simulated charging system behind it; organisations of account 8101 have a fleet there."""
     lines: list[RequestLine] = field(default_factory=list[RequestLine])
     """The request log."""
     faults: list[tuple[str, str, BaseException]] = field(default_factory=list[tuple[str, str, BaseException]])
@@ -119,12 +129,31 @@ class World:
         transport = httpx.ASGITransport(app=self.door, raise_app_exceptions=False)
         return httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers)
 
+    async def network(self) -> Network:
+        """What the simulated network is made of, at this moment."""
+        await self.sandbox.handle("GET", "/control/state")
+        assert self.sandbox.world is not None
+        return self.sandbox.world
+
     async def organisation(
-        self, tier: Tier = Tier.PRO, *, name: str = "Reseller", mode: str | None = None, account: int | None = None
+        self,
+        tier: Tier = Tier.PRO,
+        *,
+        name: str = "Reseller",
+        mode: str | None = None,
+        account: int | None = None,
+        service_own: bool = False,
+        token: str | None = None,
     ) -> str:
-        """A new organisation; with a mode it is connected to the upstream."""
+        """A new organisation; with a mode it is connected to the upstream, with a token by one of its own."""
         id = self.ids.new("org_")
-        await self.store.write(create_organisation, id=id, name=name, tier=tier, now=self.clock.now(), mode=mode, account_id=account)
+        now = self.clock.now()
+        await self.store.write(
+            create_organisation, id=id, name=name, tier=tier, now=now, mode=mode, account_id=account, service_own=service_own
+        )
+        if token is not None:
+            sealed = self.pipeline.deps.keyring.seal(token, org_id=id, field=OWN_TOKEN_FIELD)
+            await self.store.write(set_connection, organisation=id, mode="own", account_id=None, own_token=sealed)
         return id
 
     async def person(self, *, subject: str | None = None) -> str:
@@ -173,16 +202,37 @@ class World:
         organisation: str | None = None,
         mode: str | None = None,
         account: int | None = None,
+        service_own: bool = False,
+        token: str | None = None,
     ) -> Credentials:
         """A new person with a key, in a new organisation or in the given one."""
-        organisation = organisation or await self.organisation(tier, mode=mode, account=account)
+        organisation = organisation or await self.organisation(tier, mode=mode, account=account, service_own=service_own, token=token)
         person = await self.person()
         await self.join(person, organisation, role)
         key_id, secret = await self.key(person, organisation)
         return Credentials(organisation, person, key_id, secret)
 
 
-def make_deps(store: Store, keyring: Keyring, clock: SettableClock, ids: CountingIds, secrets: SharedSecrets) -> Deps:
+@cache
+def pristine(seed: int, start: int, history_days: int) -> bytes:
+    """A simulated network that every test gets a copy of."""
+    return pickle.dumps(build(seed, start, history_days=history_days))
+
+
+def new_sandbox(clock: SettableClock, history_days: int = 3) -> Sandbox:
+    """A network whose history ends at the test's beginning, and whose clock is the test's."""
+    start = int(clock.now())
+    return Sandbox(lambda: pickle.loads(pristine(1, start, history_days)), wall=clock.now, following=True, sleep=no_sleep)
+
+
+async def no_sleep(seconds: float) -> None:
+    """Delays of the simulated network take no time; what waits for them is tested where they are real."""
+    del seconds
+
+
+def make_deps(
+    store: Store, keyring: Keyring, clock: SettableClock, ids: CountingIds, secrets: SharedSecrets, sandbox: Sandbox | None = None
+) -> Deps:
     """The outside world of the handlers."""
     return Deps(
         store=store,
@@ -194,6 +244,9 @@ def make_deps(store: Store, keyring: Keyring, clock: SettableClock, ids: Countin
         build=Build("1.0.0", "0123abc"),
         webhook_exempt=(),
         wake_worker=lambda: None,
+        ocs=simulated_pool(sandbox or new_sandbox(clock), clock),
+        reads=ReadCache(clock),
+        ocs_token=SIMULATED_TOKEN,
     )
 
 
@@ -208,6 +261,7 @@ async def open_world(
     sessions: Sessions | None = None,
     rules: HttpRules | None = None,
     inner: Inner | None = None,
+    sandbox: Sandbox | None = None,
 ) -> AsyncGenerator[World]:
     """A service over a new SQLite file in the folder, or over the migrated database at `url`."""
     clock = SettableClock()
@@ -218,8 +272,10 @@ async def open_world(
     blocks = QuotaBlocks(store, limits.quota_block)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
     await store.write(renew, replica=journal.replica, now=clock.now())
+    sandbox = sandbox or new_sandbox(clock)
+    deps = make_deps(store, keyring, clock, ids, secrets, sandbox)
     pipeline = Pipeline(
-        deps=make_deps(store, keyring, clock, ids, secrets),
+        deps=deps,
         clock=clock,
         ids=ids,
         directory=StoreDirectory(store),
@@ -241,6 +297,7 @@ async def open_world(
         inner=inner,
     )
     try:
-        yield World(door, pipeline, store, clock, ids, journal, blocks, lines, faults)
+        yield World(door, pipeline, store, clock, ids, journal, blocks, sandbox, lines, faults)
     finally:
+        await deps.ocs.aclose()
         await store.aclose()

@@ -19,6 +19,7 @@ from transports.openapi.page import OpenapiPage
 from transports.reference.pages import ReferencePages
 from transports.service import Service, mcp_settings
 from transports.settings import Settings
+from transports.upstream import keep_simulating
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -76,6 +77,8 @@ class Application:
         demo = await service.start(seed=True)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)
+            if service.upstream.sandbox is not None:
+                tasks.start_soon(keep_simulating, service.upstream.sandbox, self.http)
             works = service.settings.worker if service.settings.worker is not None else service.settings.embedded
             done = anyio.Event()
             if works:

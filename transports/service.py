@@ -1,8 +1,10 @@
 """The composition root: settings become a store, ledgers, clients, dependencies and the pipeline."""
 
+import base64
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from urllib.parse import quote
 
 import anyio
 
@@ -10,6 +12,7 @@ from clients.http import Outbound
 from clients.webhooks.sender import Sender
 from operations.deps import Build, Deps
 from operations.services.demo import Demo, ensure_demo
+from operations.services.read_cache import ReadCache
 from registry.clock import Clock, SystemClock
 from registry.errors import StoreUnavailable
 from registry.ids import Ids, SystemIds
@@ -27,6 +30,7 @@ from transports.keyring_check import checked_keyring
 from transports.mcp.settings import McpSettings
 from transports.sessions import provider_sessions
 from transports.settings import Settings
+from transports.upstream import DEMO_ACCOUNT, Way, open_way
 from transports.worker import Worker
 
 VERSION = "1.0.0"
@@ -45,6 +49,7 @@ class Service:
     worker: Worker
     outbound: Outbound
     sender: Sender
+    upstream: Way
     report: Callable[[str], None]
     keyring_text: str = field(repr=False)
     renewed: float = 0.0
@@ -73,7 +78,11 @@ class Service:
         """Say that this process lives; with `seed`, give an empty database its demo data where that is switched on."""
         await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
         self.renewed = self.clock.monotonic()
-        return await ensure_demo(self.store, self.ids, self.clock) if seed and self.settings.with_demo else None
+        if not (seed and self.settings.with_demo):
+            return None
+        # A real charging system has no demo account: there the organisation is connected by hand.
+        account = None if self.upstream.sandbox is None else DEMO_ACCOUNT
+        return await ensure_demo(self.store, self.ids, self.clock, account=account)
 
     async def keep_books(self) -> None:
         """Write what is buffered, every half second, until cancelled: at most a second of it can be lost."""
@@ -102,6 +111,7 @@ class Service:
             self.report(f"the store is unavailable at shutdown: {error.message}")
         await self.sender.aclose()
         await self.outbound.aclose()
+        await self.upstream.aclose()
         await self.store.aclose()
 
 
@@ -117,12 +127,15 @@ def site_of(settings: Settings, base_url: str) -> Site:
     )
 
 
-def secrets_of(settings: Settings) -> SharedSecrets:
-    """Credentials that are settings."""
+def secrets_of(settings: Settings, ids: Ids) -> SharedSecrets:
+    """Credentials that are settings. A simulated network in this process pushes with one that only this process knows."""
+    bridge = settings.bridge_webhook_secret.get_secret_value()
+    if not bridge and not settings.ocs_url:
+        bridge = "whsec_" + base64.b64encode(ids.bytes(24)).decode()
     return SharedSecrets(
         internal=settings.internal_api_key.get_secret_value(),
         storefront=settings.storefront_api_key.get_secret_value(),
-        bridge=settings.bridge_webhook_secret.get_secret_value(),
+        bridge=bridge,
     )
 
 
@@ -142,10 +155,11 @@ def build_service(
     ensure_current(settings.store_url)
     store = open_store(settings.store_url, pool=settings.database_pool)
     limits = replace(Limits(), burst_enabled=settings.burst_limit)
-    site, secrets = site_of(settings, base_url), secrets_of(settings)
+    site, secrets = site_of(settings, base_url), secrets_of(settings, ids)
     outbound, sender = Outbound(), Sender(clock, exempt=settings.webhook_allow_nets)
     blocks, directory = QuotaBlocks(store, limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
+    way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}")
     worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=report)
     deps = Deps(
         store=store,
@@ -157,6 +171,9 @@ def build_service(
         build=Build(VERSION, settings.build_sha),
         webhook_exempt=settings.webhook_allow_nets,
         wake_worker=worker.wake,
+        ocs=way.pool,
+        reads=ReadCache(clock),
+        ocs_token=way.token,
     )
     sessions = provider_sessions(settings, outbound, clock, site.mcp_url)
     pipeline = Pipeline(
@@ -171,7 +188,7 @@ def build_service(
         limits=limits,
         site=site,
     )
-    return Service(settings, pipeline, directory, journal, blocks, worker, outbound, sender, report, keyring_text)
+    return Service(settings, pipeline, directory, journal, blocks, worker, outbound, sender, way, report, keyring_text)
 
 
 def mcp_settings(service: Service, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> McpSettings:

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 PREFIX = "SERVICE_"
 SHARED_SECRETS = ("internal_api_key", "storefront_api_key", "bridge_webhook_secret")
 SHORTEST_SECRET = 16
-HTTPS_IN_PRODUCTION = ("base_url", "auth_issuer", "auth_jwks_url")
+HTTPS_IN_PRODUCTION = ("base_url", "auth_issuer", "auth_jwks_url", "ocs_url", "ocs_statistics_url")
 WEB_ADDRESS = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?(?:/[A-Za-z0-9._~%+-]*)*")
 Network = IPv4Network | IPv6Network
 
@@ -64,6 +64,18 @@ class Settings(BaseModel):
     internal_api_key: Secret = Field(EMPTY, description="bearer of the bridge's calls; at least 16 characters")
     storefront_api_key: Secret = Field(EMPTY, description="bearer of the storefront's calls; at least 16 characters")
     bridge_webhook_secret: Secret = Field(EMPTY, description="signs inbound bridge pushes; at least 16 characters")
+    ocs_url: str = Field("", description="address of the charging system, ending in /v1; empty outside production: a simulated network")
+    ocs_token: Secret = Field(EMPTY, description="the service's reseller token there, for organisations in managed mode")
+    ocs_statistics_url: str = Field("", description="address of its statistics methods where it is another one")
+    ocs_auth: Literal["query", "bearer", "token-header"] = Field("query", description="how the token is sent")
+    ocs_concurrency: int = Field(8, ge=1, le=200, description="calls under way at once per token")
+    ocs_zone_method: str = Field(
+        "changeNetworkProfileOfLocationZone", description="name of the method that changes a zone's network profile"
+    )
+    ocs_zone_key: str = Field("locationZoneId", description="its parameter for the zone")
+    ocs_profile_key: str = Field("networkProfileId", description="its parameter for the network profile")
+    ocs_legacy_expiry: bool = Field(False, description="true for servers that take package expiry as newDateUtc and newPeriod")
+    sandbox_seed: int = Field(1, ge=0, description="which simulated network, where none is configured")
     webhook_allow_nets: Annotated[tuple[Network, ...], BeforeValidator(networks)] = Field(
         (), description="networks that webhooks may reach although they are not public; never in production"
     )
@@ -93,6 +105,7 @@ class Settings(BaseModel):
         if bool(self.auth_issuer) != bool(self.auth_jwks_url):
             raise ValueError("SERVICE_AUTH_ISSUER and SERVICE_AUTH_JWKS_URL go together; set both or neither")
         check_base_url(self.base_url)
+        check_upstream(self)
         check_shared_secrets(self)
         return self
 
@@ -116,7 +129,7 @@ def check_production(settings: Settings) -> None:
     """Nothing is simulated there, and nothing travels in the clear."""
     required = {"database_url": settings.database_url, "secret_keys": settings.secret_keys}
     missing = [PREFIX + name.upper() for name, value in required.items() if not value.get_secret_value()]
-    missing += [] if settings.base_url else [PREFIX + "BASE_URL"]
+    missing += [PREFIX + name.upper() for name in ("base_url", "ocs_url") if not getattr(settings, name)]
     if missing:
         raise ValueError(f"SERVICE_ENV=production needs {', '.join(missing)}; nothing falls back to a simulation there")
     if settings.webhook_allow_nets:
@@ -138,6 +151,21 @@ def check_base_url(address: str) -> None:
         )
 
 
+def check_upstream(settings: Settings) -> None:
+    """An address carries no credential of its own, and a token is of no use without one. The values are not repeated."""
+    for name in ("ocs_url", "ocs_statistics_url"):
+        address: str = getattr(settings, name)
+        if address and WEB_ADDRESS.fullmatch(address) is None:
+            raise ValueError(f"{PREFIX}{name.upper()} must be http(s)://host[:port]/path without user, query or fragment")
+    if not settings.ocs_url and (settings.ocs_token.get_secret_value() or settings.ocs_statistics_url):
+        raise ValueError("SERVICE_OCS_TOKEN and SERVICE_OCS_STATISTICS_URL are of no use without SERVICE_OCS_URL")
+    if settings.ocs_url and not re.search(r"/v1/?$", settings.ocs_url):
+        raise ValueError("SERVICE_OCS_URL must end in /v1; the other version is reached by changing that segment")
+    for name in ("ocs_zone_method", "ocs_zone_key", "ocs_profile_key"):
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,79}", getattr(settings, name)):
+            raise ValueError(f"{PREFIX}{name.upper()} must be a name of letters, digits and _")
+
+
 def check_shared_secrets(settings: Settings) -> None:
     """Whoever guesses one is the bridge or the storefront."""
     for name in SHARED_SECRETS:
@@ -147,6 +175,11 @@ def check_shared_secrets(settings: Settings) -> None:
             raise ValueError(
                 f"{PREFIX}{name.upper()} has {length} characters; use {SHORTEST_SECRET} or more, as from `openssl rand -hex 24`"
             )
+    bridge = settings.bridge_webhook_secret.get_secret_value().removeprefix("whsec_")
+    if not re.fullmatch(r"[A-Za-z0-9+/_-]*={0,2}", bridge) or len(bridge.rstrip("=")) % 4 == 1:
+        raise ValueError(
+            "SERVICE_BRIDGE_WEBHOOK_SECRET must be base64, with or without whsec_ before it, as from `openssl rand -base64 24`"
+        )
 
 
 def read_file(path: Path) -> dict[str, str]:

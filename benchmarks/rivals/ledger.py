@@ -64,6 +64,7 @@ AUDIT = (
 INTENT = (
     "SELECT id, organisation, status, livemode, plan, details, iccid, esim, error, created FROM intent WHERE id = ? AND organisation = ?"
 )
+CONNECTION = "SELECT mode, account_id FROM organisation WHERE id = ?"
 
 
 class Caller(NamedTuple):
@@ -182,6 +183,10 @@ class Ledger:
         if row is None:
             raise Refused(404, "Your organisation has no intent with this id")
         return Row(*row)
+
+    def connection(self, organisation: str) -> tuple[str | None, int | None] | None:
+        """How an organisation reaches the charging system."""
+        return self._read.execute(CONNECTION, (organisation,)).fetchone()
 
     def profile(self, row: Row) -> tuple[str, str, str]:
         """Activation code, address and matching id, opened."""

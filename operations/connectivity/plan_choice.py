@@ -2,7 +2,7 @@
 
 import re
 
-from operations.connectivity.plans import TEST_PLANS
+from operations.connectivity.plans import TEST_PLANS, live_catalogue
 from operations.connectivity.products import no_such_product
 from operations.connectivity.shapes import Plan
 from operations.deps import Ctx
@@ -32,6 +32,8 @@ async def choose_plan(ctx: Ctx, plan: str) -> Plan:
     except OrgNotConnected as refusal:
         refusal.hint = "Test plans need no account: use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan"
         raise
+    if not product and all(live["id"] != plan for live in await live_catalogue(ctx)):
+        raise no_such_plan()
     raise live_not_offered()
 
 

@@ -10,7 +10,6 @@ from clients.webhooks.addresses import Network
 from clients.webhooks.signature import SECRET_BYTES, new_secret
 from clients.webhooks.url import BadUrl, check_url
 from operations.deps import Ctx
-from operations.services.delivery import secret_field
 from operations.services.per_minute import minute_of, too_often
 from operations.vocabulary import ListOf, page
 from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded
@@ -31,6 +30,7 @@ from storage.endpoints import (
     read_endpoint,
     rotate_secret,
 )
+from storage.sealed_fields import webhook_secret_field
 
 REPLAYS_PER_MINUTE = 10
 Kind = Literal["connectivity.webhook_endpoint"]
@@ -120,7 +120,7 @@ def check(url: str, exempt: Sequence[Network]) -> None:
 def sealed_secret(ctx: Ctx, endpoint: str) -> tuple[str, str]:
     """A new signing secret, and what is kept of it."""
     secret = new_secret(ctx.deps.ids.bytes(SECRET_BYTES))
-    return secret, ctx.deps.keyring.seal(secret, org_id=ctx.organisation, field=secret_field(endpoint))
+    return secret, ctx.deps.keyring.seal(secret, org_id=ctx.organisation, field=webhook_secret_field(endpoint))
 
 
 @operation(

@@ -11,6 +11,7 @@ from registry.clock import Clock
 from registry.ids import Ids
 from storage import outbox
 from storage.outbox import Leased, Outcome, Verdict
+from storage.sealed_fields import webhook_secret_field
 from storage.sealing import Keyring
 from storage.store import Store
 
@@ -22,11 +23,6 @@ class Claimed(NamedTuple):
 
     lease: str
     row: Leased
-
-
-def secret_field(endpoint: str) -> str:
-    """What binds an endpoint's sealed secret to its row."""
-    return f"webhook|{endpoint}"
 
 
 class Deliveries:
@@ -76,7 +72,7 @@ class Deliveries:
         sealed = [row.secret or ""]
         if row.previous_secret is not None and (row.previous_until or 0) > now:
             sealed.append(row.previous_secret)
-        return [self._keyring.open(each, org_id=row.organisation, field=secret_field(row.endpoint_id)) for each in sealed]
+        return [self._keyring.open(each, org_id=row.organisation, field=webhook_secret_field(row.endpoint_id)) for each in sealed]
 
     def _judge(self, claimed: Claimed, started: float, attempt: Attempt) -> Outcome:
         if attempt.ok:

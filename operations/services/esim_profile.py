@@ -6,6 +6,7 @@ import orjson
 
 from operations.connectivity.shapes import Esim
 from registry.ids import ALPHABET, Ids
+from storage.sealed_fields import esim_field
 from storage.sealing import Keyring
 
 SMDP = "smdp.test.invalid"
@@ -45,12 +46,12 @@ def new_test_profile(ids: Ids) -> Profile:
 def seal_profile(profile: Profile, *, keyring: Keyring, organisation: str, intent: str) -> str:
     """The profile's secret part, bound to its intent."""
     secret = orjson.dumps([profile.activation_code, profile.smdp_address, profile.matching_id]).decode()
-    return keyring.seal(secret, org_id=organisation, field=f"esim|{intent}")
+    return keyring.seal(secret, org_id=organisation, field=esim_field(intent))
 
 
 def open_profile(iccid: str, sealed: str, *, keyring: Keyring, organisation: str, intent: str) -> Profile:
     """The profile that was sealed for this intent."""
-    secret: list[str | None] = orjson.loads(keyring.open(sealed, org_id=organisation, field=f"esim|{intent}"))
+    secret: list[str | None] = orjson.loads(keyring.open(sealed, org_id=organisation, field=esim_field(intent)))
     return Profile(iccid, *secret)
 
 

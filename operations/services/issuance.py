@@ -36,8 +36,8 @@ def issued_event(kept: Issued, *, intent: str, organisation: str, now: float, id
 
 
 def live_not_offered() -> NotSupported:
-    """No charging system is behind this version; nothing was drawn."""
+    """The ledger that keeps a live eSIM from being issued twice is not part of this version; nothing was drawn."""
     return NotSupported(
-        "Live eSIMs cannot be issued here yet: no charging system is attached. Nothing was done",
+        "Live eSIMs cannot be issued by this version yet. Nothing was done",
         hint="Use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan",
     )

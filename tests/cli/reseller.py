@@ -29,13 +29,13 @@ def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**inherited, "PYTHONPATH": str(ROOT), **(given or {})}
 
 
-def reseller(*words: str | Path, cwd: Path, **settings: str) -> Done:
+def reseller(*words: str | Path, cwd: Path, stdin: str = "", **settings: str) -> Done:
     """Run a command to its end, in a pipe. In this process, which saves the imports; what must be a process of its own uses COMMAND."""
     streams = (io.BytesIO(), io.BytesIO())
     out, err = (io.TextIOWrapper(stream, write_through=True) for stream in streams)
-    argv = patch.object(sys, "argv", ["reseller", *map(str, words)])
+    argv, typed = patch.object(sys, "argv", ["reseller", *map(str, words)]), patch.object(sys, "stdin", io.StringIO(stdin))
     code: object = 0
-    with chdir(cwd), patch.dict(os.environ, environment(settings), clear=True), argv, redirect_stdout(out), redirect_stderr(err):
+    with chdir(cwd), patch.dict(os.environ, environment(settings), clear=True), argv, typed, redirect_stdout(out), redirect_stderr(err):
         try:
             main()
         except SystemExit as ended:
@@ -44,16 +44,16 @@ def reseller(*words: str | Path, cwd: Path, **settings: str) -> Done:
     return Done(code or 0, streams[0].getvalue().decode(), streams[1].getvalue().decode())
 
 
-def said(*words: str | Path, cwd: Path, **settings: str) -> str:
+def said(*words: str | Path, cwd: Path, stdin: str = "", **settings: str) -> str:
     """What a command that succeeds prints."""
-    done = reseller(*words, cwd=cwd, **settings)
+    done = reseller(*words, cwd=cwd, stdin=stdin, **settings)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
-def refused(*words: str | Path, cwd: Path, **settings: str) -> tuple[int, str]:
+def refused(*words: str | Path, cwd: Path, stdin: str = "", **settings: str) -> tuple[int, str]:
     """The exit code and the message of a command that fails; it prints no answer and no traceback."""
-    done = reseller(*words, cwd=cwd, **settings)
+    done = reseller(*words, cwd=cwd, stdin=stdin, **settings)
     assert done.returncode != 0, done.stdout
     assert done.stdout == ""
     assert "Traceback" not in done.stderr

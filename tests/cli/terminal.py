@@ -9,10 +9,10 @@ from pathlib import Path
 from tests.cli.reseller import COMMAND, environment
 
 
-def at_terminal(*words: str, cwd: Path, **settings: str) -> tuple[int, str]:
+def at_terminal(*words: str, cwd: Path, columns: int = 140, **settings: str) -> tuple[int, str]:
     """Exit code and everything shown."""
     ours, theirs = pty.openpty()
-    given = {**environment(settings), "COLUMNS": "140", "TERM": "xterm"}
+    given = {**environment(settings), "COLUMNS": str(columns), "TERM": "xterm"}
     with subprocess.Popen([*COMMAND, *words], cwd=cwd, env=given, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True) as process:
         os.close(theirs)
         shown = read_all(ours)

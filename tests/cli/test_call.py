@@ -133,6 +133,15 @@ def test_a_list_is_a_table_on_a_terminal_and_json_when_asked_for(place: Path, se
     assert json.loads(plain)["object"] == "list"
 
 
+@pytest.mark.parametrize("columns", [80, 140])
+def test_ids_are_shown_whole_whatever_the_width_of_the_terminal(columns: int, place: Path, server: Running) -> None:
+    del server
+    made = json.loads(said("call", "create_connectivity_intent", "--plan", "test_eu_1gb", "--idempotency-key", "whole", cwd=place))
+    code, shown = at_terminal("call", "list_connectivity_intents", cwd=place, columns=columns)
+    assert code == 0, shown
+    assert made["id"] in shown and made["esim"]["iccid"] in shown
+
+
 @pytest.mark.parametrize(
     ("words", "again"),
     [

@@ -1,18 +1,24 @@
 """`reseller doctor`: every problem with its fix."""
 
+import json
 import os
 import re
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from storage.migrate import HEAD
-from tests.cli.reseller import reseller, said
+from tests.cli.reseller import refused, reseller, said
 from tests.running import running
 from transports.settings import PREFIX, Settings
+
+KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 
 def findings(place: Path, **settings: str) -> dict[str, tuple[str, str | None]]:
@@ -47,7 +53,11 @@ def test_an_unknown_setting_is_answered_with_the_known_ones(tmp_path: Path) -> N
     ("settings", "subject", "state"),
     [
         ({"SERVICE_SECRET_KEYS": "k1:c2hvcnQ="}, "keyring", "SERVICE_SECRET_KEYS: key 'k1' of the keyring has 5 bytes; AES-256 takes 32"),
-        ({"SERVICE_DATABASE_URL": "postgresql://127.0.0.1:1/none"}, "database", "PostgreSQL: the database cannot be reached"),
+        (
+            {"SERVICE_DATABASE_URL": "postgresql://127.0.0.1:1/none"},
+            "database",
+            "PostgreSQL: the database cannot be reached: the connection was refused; nothing listens at that host and port",
+        ),
         ({"SERVICE_DATABASE_URL": "postgresql://127.0.0.1:1/none"}, "keyring", "SERVICE_SECRET_KEYS: missing; "),
         ({"SERVICE_DATABASE_URL": "mysql://127.0.0.1/none"}, "settings", "SERVICE_DATABASE_URL must start with postgresql://"),
         ({"SERVICE_ENV": "production"}, "settings", "SERVICE_ENV=production needs SERVICE_DATABASE_URL, "),
@@ -81,3 +91,61 @@ def test_a_keyring_that_others_can_read_and_a_clock_that_went_back_are_found(tmp
     assert found["keyring"] == ("data/keyring can be read by others", "chmod 600 data/keyring")
     assert re.fullmatch(r"86[34]\d\d s behind the last write to data/service.db", found["clock"][0])
     assert found.keys() == {"keyring", "clock"}
+
+
+class Answering(BaseHTTPRequestHandler):
+    """A charging system that knows one token."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        known = self.path.endswith(f"token={TOKEN}")
+        answer: dict[str, object] = {"status": {"code": 0 if known else 8, "msg": "No API account for hidden"}}
+        body = json.dumps({**answer, "getResellerInfo": {"id": 7001}} if known else answer).encode()
+        self.send_response_only(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+TOKEN = "s3cret-reseller-token"
+
+
+@pytest.fixture
+def charging() -> Iterator[str]:
+    """Its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+        thread.join()
+
+
+def test_the_charging_system_is_asked_whose_token_it_is(charging: str, tmp_path: Path) -> None:
+    assert "ok   upstream   simulated network in this process" in said("doctor", cwd=tmp_path, SERVICE_PORT="0")
+    shown = said("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_OCS_URL=charging, SERVICE_OCS_TOKEN=TOKEN)
+    assert f"ok   upstream   {charging} answers as reseller 7001\n" in shown and TOKEN not in shown
+    assert f"ok   upstream   {charging}, not asked: " in said("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_OCS_URL=charging)
+
+
+def test_a_charging_system_that_does_not_answer_as_it_should_is_found_with_the_fix(charging: str, tmp_path: Path) -> None:
+    state, fix = findings(tmp_path, SERVICE_OCS_URL=charging, SERVICE_OCS_TOKEN="another-token")["upstream"]
+    assert state.startswith(f"{charging}: The charging system does not accept the token")
+    assert fix is not None and fix.startswith("set SERVICE_OCS_TOKEN to the reseller token") and "another-token" not in state + fix
+    state, fix = findings(tmp_path, SERVICE_OCS_URL="http://127.0.0.1:1/v1", SERVICE_OCS_TOKEN=TOKEN)["upstream"]
+    assert "could not be reached (refused)" in state and TOKEN not in state
+    assert fix == "check SERVICE_OCS_URL, SERVICE_OCS_AUTH, and that this machine may reach it"
+
+
+def test_the_version_is_told_even_where_the_settings_are_wrong(tmp_path: Path) -> None:
+    assert re.fullmatch(r"reseller \d+\.\d+\.\d+ \(build unknown\)\n", said("--version", cwd=tmp_path))
+    assert said("--version", cwd=tmp_path, SERVICE_BUILD_SHA="abc1234").endswith(" (build abc1234)\n")
+    assert "(build unknown, since the settings are wrong: " in said("--version", cwd=tmp_path, SERVICE_PROT="1")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [("serve", "--port", "0"), ("db", "upgrade"), ("org", "list")], ids=["serve", "upgrade", "org"])
+def test_every_command_says_why_postgresql_cannot_be_reached_without_naming_it(words: tuple[str, ...], tmp_path: Path) -> None:
+    settings = {"SERVICE_DATABASE_URL": "postgresql://jo:hidden@127.0.0.1:1/shop", "SERVICE_SECRET_KEYS": KEYS}
+    said = "the database cannot be reached: the connection was refused; nothing listens at that host and port\n"
+    assert refused(*words, cwd=tmp_path, **settings) == (3, said)

@@ -1,12 +1,21 @@
 """`reseller org`: how a deployment without demo data gets its first organisation, and what a tier changes."""
 
+import sqlite3
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import httpx
+import pytest
 
+from storage.sealed_fields import OWN_TOKEN_FIELD
+from storage.sealing import Keyring
 from tests.cli.reseller import refused, said
 from tests.running import Running
 
+TOKEN = "own-token-8f2c"
+LIVE = {"plan": "europe-1gb"}
+KEYS = (f"live-{number}" for number in count())
 PRODUCT = {
     "name": "Nordic 1 GB",
     "data_mb": 1000,
@@ -20,7 +29,7 @@ PRODUCT = {
 
 def test_an_empty_database_gets_its_first_organisation_admin_and_key(tmp_path: Path) -> None:
     organisation = said("org", "create", "Acme Mobile", "--tier", "pro", "--email", "admin@acme.test", cwd=tmp_path).strip()
-    assert said("org", "list", cwd=tmp_path) == f"{organisation}\tpro\tAcme Mobile\n"
+    assert said("org", "list", cwd=tmp_path) == f"{organisation}\tpro\tAcme Mobile\tnot connected\n"
     assert said("keys", "create", "first", cwd=tmp_path).startswith("ak_")
 
 
@@ -45,3 +54,64 @@ def test_a_name_or_an_organisation_that_cannot_be_is_refused(tmp_path: Path) -> 
         1,
         "org_none: no such organisation; `reseller org list` names them\n",
     )
+
+
+def test_an_organisation_is_connected_and_disconnected(tmp_path: Path) -> None:
+    organisation = said("org", "create", "Acme", cwd=tmp_path).strip()
+
+    def listed() -> str:
+        return said("org", "list", cwd=tmp_path).rstrip("\n").rpartition("\t")[2]
+
+    assert said("org", "connect", organisation, "--account", "42", cwd=tmp_path) == f"{organisation} is connected to account 42\n"
+    assert listed() == "managed, account 42"
+    words = ("org", "connect", organisation, "--own-token-stdin")
+    assert said(*words, cwd=tmp_path, stdin=TOKEN + "\n") == f"{organisation} is connected with its own token\n"
+    assert listed() == "own token"
+    database = tmp_path / "data" / "service.db"
+    assert TOKEN.encode() not in b"".join(path.read_bytes() for path in database.parent.iterdir())
+    with closing(sqlite3.connect(database)) as connection:
+        row = connection.execute("select mode, account_id, own_token from organisation").fetchone()
+    keyring = Keyring((tmp_path / "data" / "keyring").read_text().strip(), bytes)
+    assert row[:2] == ("own", None) and keyring.open(row[2], org_id=organisation, field=OWN_TOKEN_FIELD) == TOKEN
+    assert said("org", "disconnect", organisation, cwd=tmp_path) == f"{organisation} is not connected\n"
+    assert listed() == "not connected"
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("select mode, account_id, own_token from organisation").fetchone() == (None, None, None)
+
+
+def test_a_running_server_follows_a_connection_with_the_next_call(place: Path, server: Running) -> None:
+    organisation = said("org", "create", "Follower", "--tier", "pro", cwd=place).strip()
+    secret = said("keys", "create", "first", "--org", organisation, cwd=place).strip()
+    with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {secret}"}) as http:
+
+        def connected() -> bool:
+            answer = http.post("/v1/connectivity/intents", json=LIVE, headers={"Idempotency-Key": next(KEYS)})
+            return "org_not_connected" not in answer.text
+
+        assert not connected()
+        said("org", "connect", organisation, "--account", "8101", cwd=place)
+        assert connected()
+        said("org", "disconnect", organisation, cwd=place)
+        assert not connected()
+
+
+@pytest.mark.parametrize("given", ["", "\n", "two words", "two\nlines", "tab\there", "caf\u00e9", "x" * 1025, "bell\x07"])
+def test_what_is_no_token_is_refused_unrepeated_and_changes_nothing(given: str, tmp_path: Path) -> None:
+    organisation = said("org", "create", "Acme", cwd=tmp_path).strip()
+    said("org", "connect", organisation, "--account", "42", cwd=tmp_path)
+    code, message = refused("org", "connect", organisation, "--own-token-stdin", cwd=tmp_path, stdin=given)
+    assert code == 2 and message.startswith("standard input: ")
+    assert not given.strip() or given not in message
+    assert said("org", "list", cwd=tmp_path).endswith("\tmanaged, account 42\n")
+
+
+def test_a_connection_takes_one_way_of_a_known_organisation(tmp_path: Path) -> None:
+    organisation = said("org", "create", "Acme", cwd=tmp_path).strip()
+    either = (2, "give either --account ID or --own-token-stdin, and not both\n")
+    assert refused("org", "connect", organisation, cwd=tmp_path) == either
+    assert refused("org", "connect", organisation, "--account", "1", "--own-token-stdin", cwd=tmp_path, stdin=TOKEN) == either
+    unknown = (1, "org_none: no such organisation; `reseller org list` names them\n")
+    assert refused("org", "connect", "org_none", "--account", "1", cwd=tmp_path) == unknown
+    assert refused("org", "connect", "org_none", "--own-token-stdin", cwd=tmp_path, stdin=TOKEN) == unknown
+    assert refused("org", "disconnect", "org_none", cwd=tmp_path) == unknown
+    assert refused("org", "connect", organisation, "--account", "0", cwd=tmp_path)[0] == 2

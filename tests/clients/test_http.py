@@ -22,7 +22,7 @@ SECRET = "s3cret"
 
 def test_importing_the_clients_loads_no_slow_package() -> None:
     program = (
-        "import sys, clients.http, clients.webhooks.sender, clients.webhooks.signature, clients.identity.tokens\n"
+        "import sys, clients.http, clients.ocs.pool, clients.webhooks.sender, clients.webhooks.signature, clients.identity.tokens\n"
         "slow = {'httpx', 'aiohttp', 'httpx_aiohttp', 'jwt', 'cryptography', 'idna'} & set(sys.modules)\n"
         "sys.exit(f'loaded: {slow}' if slow else 0)"
     )

@@ -182,14 +182,16 @@ async def test_the_next_position_of_a_list_is_in_the_meta_field(house: House, pr
     assert [note["name"] for note in rest.structured_content["data"]] == ["c"]
 
 
-async def test_the_door_may_ask_for_smaller_pages_than_the_model_does(tmp_path: Path) -> None:
-    limits = {"list_connectivity_plans": 3}
-    async with open_house(tmp_path, limits=limits) as house, house.connect(await house.world.caller()) as client:
-        few = await client.call_tool("list_connectivity_plans", {})
-        more = await client.call_tool("list_connectivity_plans", {"limit": 5})
+async def test_a_tool_may_have_defaults_that_its_model_has_not(house: House, pro: Credentials) -> None:
+    async with house.connect(pro) as client:
+        for name in ("a", "b", "c", "d"):
+            await client.call_tool("create_note", {"name": name})
+        few = await client.call_tool("list_short_notes", {})
+        more = await client.call_tool("list_short_notes", {"limit": 5})
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert [len(few.structured_content["data"]), len(more.structured_content["data"])] == [3, 5]
-    assert tools["list_connectivity_plans"].input_schema["properties"]["limit"]["default"] == 3
+    assert [len(few.structured_content["data"]), len(more.structured_content["data"])] == [3, 4]
+    assert tools["list_short_notes"].input_schema["properties"]["limit"]["default"] == 3
+    assert [block.text for block in few.content[1:]] == ['There is more: call again with the same arguments and starting_after="c"']
 
 
 async def test_characters_that_only_a_machine_reads_are_left_out(house: House, pro: Credentials) -> None:

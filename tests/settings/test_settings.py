@@ -15,6 +15,7 @@ PRODUCTION = {
     "SERVICE_DATABASE_URL": "postgresql://reseller:hidden-word@127.0.0.1/reseller",
     "SERVICE_SECRET_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
     "SERVICE_BASE_URL": "https://esim.example",
+    "SERVICE_OCS_URL": "https://ocs.example/v1",
 }
 
 
@@ -134,7 +135,7 @@ def test_in_production_addresses_that_tokens_travel_to_are_https(name: str) -> N
     assert refusal(PRODUCTION | login | {name: "http://login.example"}) == message
 
 
-@pytest.mark.parametrize("missing", ["SERVICE_DATABASE_URL", "SERVICE_SECRET_KEYS", "SERVICE_BASE_URL"])
+@pytest.mark.parametrize("missing", ["SERVICE_DATABASE_URL", "SERVICE_SECRET_KEYS", "SERVICE_BASE_URL", "SERVICE_OCS_URL"])
 def test_production_does_not_start_without(missing: str) -> None:
     given = {name: value for name, value in PRODUCTION.items() if name != missing}
     assert refusal(given) == f"SERVICE_ENV=production needs {missing}; nothing falls back to a simulation there"
@@ -210,3 +211,23 @@ def test_a_database_elsewhere_needs_a_keyring_that_is_given_and_no_directory(tmp
 
 def test_every_setting_says_what_it_means() -> None:
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        (
+            {"SERVICE_OCS_URL": "https://u:p@ocs.example/v1"},
+            "SERVICE_OCS_URL must be http(s)://host[:port]/path without user, query or fragment",
+        ),
+        ({"SERVICE_OCS_URL": "https://ocs.example/api"}, "SERVICE_OCS_URL must end in /v1"),
+        ({"SERVICE_OCS_TOKEN": "a-token"}, "SERVICE_OCS_TOKEN and SERVICE_OCS_STATISTICS_URL are of no use without SERVICE_OCS_URL"),
+        ({"SERVICE_OCS_ZONE_METHOD": "drop table"}, "SERVICE_OCS_ZONE_METHOD must be a name of letters, digits and _"),
+        ({"SERVICE_BRIDGE_WEBHOOK_SECRET": "not base64 at all!"}, "SERVICE_BRIDGE_WEBHOOK_SECRET must be base64"),
+    ],
+    ids=["userinfo", "version", "token", "method", "bridge"],
+)
+def test_a_wrong_upstream_setting_is_named_with_its_rule(given: dict[str, str], rule: str) -> None:
+    said = refusal(given)
+    assert said.startswith(rule)
+    assert "u:p@" not in said and "a-token" not in said and "at all" not in said

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
@@ -17,7 +17,9 @@ from registry.errors import Refusal
 from registry.ids import SystemIds
 from storage.migrate import HEAD, SchemaMismatch, current_revision, refuse_unknown
 from transports.cli.failure import Failure
+from transports.cli.finding import Finding
 from transports.cli.render import print_line
+from transports.cli.upstream_check import upstream
 from transports.keyring_check import checked_keyring, refuse_lost
 from transports.keyring_file import is_open_to_others, keyring_path
 from transports.settings import PREFIX, BadSettings, Settings, load_settings
@@ -25,16 +27,8 @@ from transports.settings import PREFIX, BadSettings, Settings, load_settings
 FINE_SECONDS = 5.0
 
 
-class Finding(NamedTuple):
-    """One check: what was looked at, how it stands, and the fix when it is not well."""
-
-    subject: str
-    state: str
-    fix: str | None = None
-
-
 def doctor(data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None) -> None:
-    """Check Python, packages, settings, database, port and clock; every problem comes with its fix."""
+    """Check Python, packages, settings, database, port, clock and upstream; every problem comes with its fix."""
     try:
         settings = load_settings(os.environ, env_file=Path(".env"), data=data)
         found = list(examine(settings))
@@ -62,7 +56,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield clock(settings)
     yield keyring(settings)
     yield port(settings)
-    yield Finding("upstream", "not part of this version: live plans answer 501, test plans work")
+    yield upstream(settings)
 
 
 def database(settings: Settings) -> Finding:
@@ -74,7 +68,8 @@ def database(settings: Settings) -> Finding:
     except SchemaMismatch as error:
         return Finding("database", f"{shown}: {error}", "run the newer program, or put an older backup back: reseller db restore FILE")
     except (Refusal, sqlite3.Error, OSError) as error:
-        return Finding("database", f"{shown}: {error}", "check SERVICE_DATABASE_URL, the directory's permissions and free space")
+        way = "the directory's permissions and free space" if settings.embedded else "SERVICE_DATABASE_URL, and that the server runs"
+        return Finding("database", f"{shown}: {error}", f"check {way}")
     if revision == HEAD:
         return Finding("database", f"{shown}, schema {revision}")
     if revision is None and settings.embedded:

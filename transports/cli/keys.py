@@ -1,4 +1,4 @@
-"""`reseller keys`: make, list and revoke API keys on the local database."""
+"""`reseller keys`: make, list and revoke API keys on the local database, and change the key that seals what is in it."""
 
 import asyncio
 import os
@@ -13,12 +13,14 @@ from operations.catalogue import CATALOGUE
 from storage.keys import KeyRow, list_keys, revoke_key
 from transports.cli.failure import Failure
 from transports.cli.local import call_locally, local_caller, open_local
+from transports.cli.rekey import rekey
 from transports.cli.render import explain, print_line
 from transports.settings import load_settings
 
-keys_app = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys.")
+keys_app = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys; seal stored secrets with a new key.")
 Data = Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")]
 Org = Annotated[str | None, typer.Option("--org", help="The organisation to act for, when there are several.")]
+keys_app.command("rekey")(rekey)
 
 
 @keys_app.command("create")

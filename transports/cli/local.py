@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from operations.catalogue import CATALOGUE
-from registry.answer import answer
+from registry.answer import answer, gathered
 from registry.call import Call, Reply
 from registry.caller import ANONYMOUS, BRIDGE, Caller
 from registry.catalogue import AnyOperation
@@ -21,6 +21,11 @@ def to_stderr(text: str) -> None:
     import sys
 
     sys.stderr.write(text + "\n")
+
+
+def fault(call: Call, error: BaseException) -> None:
+    """A fault of ours, without what it says."""
+    to_stderr(f"{call.request_id}: {type(error).__name__}")
 
 
 async def open_local(settings: Settings, *, seed: bool = False, create: bool = False) -> Service:
@@ -75,6 +80,6 @@ async def call_locally(
             idempotency_key=idempotency_key,
             confirm_token=confirm_token,
         )
-        return await answer(service.pipeline, call, lambda call, error: to_stderr(f"{call.request_id}: {type(error).__name__}"))
+        return await gathered(await answer(service.pipeline, call, fault), call.request_id)
     finally:
         await service.stop()

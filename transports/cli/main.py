@@ -34,14 +34,18 @@ def make_app(words: list[str]) -> typer.Typer:
     from transports.cli.keys import keys_app
     from transports.cli.mcp import mcp_app
     from transports.cli.org import org_app
+    from transports.cli.sandbox import sandbox_app
+    from transports.cli.version import whole
     from transports.cli.worker import worker
 
+    app.callback(help=HELP)(whole)
     app.command()(worker)
     app.add_typer(call_app(), name="call")
     app.add_typer(org_app, name="org")
     app.add_typer(keys_app, name="keys")
     app.add_typer(database_app, name="db")
     app.add_typer(mcp_app, name="mcp")
+    app.add_typer(sandbox_app, name="sandbox")
     for plain in (openapi, reference, doctor):
         app.command()(plain)
     return app

@@ -13,13 +13,16 @@ from storage.accounts import Organisation, add_member, create_organisation, crea
 from storage.accounts import set_tier as change_tier
 from storage.connection import Connection
 from storage.directory import find_subject
+from transports.cli.connect import connect, connection_of, disconnect
 from transports.cli.failure import Failure
 from transports.cli.local import open_local
 from transports.cli.render import print_line
 from transports.settings import load_settings
 
-org_app = typer.Typer(no_args_is_help=True, help="Create and list organisations, and change their tier.")
+org_app = typer.Typer(no_args_is_help=True, help="Create and list organisations, change their tier, connect them.")
 Data = Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")]
+org_app.command("connect")(connect)
+org_app.command("disconnect")(disconnect)
 
 
 @org_app.command("create")
@@ -36,9 +39,9 @@ def create(
 
 @org_app.command("list")
 def show(data: Data = None) -> None:
-    """List organisations: id, tier, name."""
+    """List organisations: id, tier, name, connection."""
     for row in asyncio.run(read(data)):
-        print_line("\t".join((row.id, row.tier, row.name)))
+        print_line("\t".join((row.id, row.tier, row.name, connection_of(row))))
 
 
 @org_app.command("set-tier")

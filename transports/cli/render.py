@@ -10,6 +10,7 @@ from registry.call import Reply
 
 Json = dict[str, object]
 WIDEST = 60
+BORDERS = 3  # characters that a table needs beside each column
 
 
 def show(reply: Reply, *, as_json: bool, pick: str | None = None) -> None:
@@ -33,15 +34,34 @@ def show(reply: Reply, *, as_json: bool, pick: str | None = None) -> None:
 
 
 def show_table(rows: list[Json]) -> None:
-    """A list, one row a line."""
+    """A list, one row a line; where that would cut words and ids, which are there to be copied, a field a line."""
     from rich.console import Console  # rich is loaded for a person only
     from rich.table import Table
 
     columns = [name for name in rows[0] if name != "object"]
-    table = Table(*columns)
-    for row in rows:
-        table.add_row(*(cell(row.get(name)) for name in columns))
-    Console().print(table)
+    cells = [[cell(row.get(name)) for name in columns] for row in rows]
+    widths = [max(longest_word(text) for text in column) for column in zip(columns, *cells, strict=True)]
+    console = Console()
+    if sum(widths) + BORDERS * len(columns) + 1 > console.width:
+        print_line("The rows are wider than this terminal, so each is shown a field a line.")
+        for row in rows:
+            print_line("")
+            show_object({name: field for name, field in row.items() if name != "object"})
+        return
+    table = Table()
+    for name, width in zip(columns, widths, strict=True):
+        table.add_column(name, min_width=width)
+    for row in cells:
+        table.add_row(*row)
+    console.print(table)
+
+
+def longest_word(text: str) -> int:
+    """Columns between two places where a line may break."""
+    from rich.cells import cell_len  # as above
+    from rich.text import Text
+
+    return max(map(cell_len, Text.from_markup(text).plain.split()), default=0)
 
 
 def show_object(value: Json) -> None:
@@ -50,6 +70,8 @@ def show_object(value: Json) -> None:
     from rich.table import Table
 
     table = Table(show_header=False, box=None)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")  # to the last character, over several lines where need be
     for name, field in flat(value).items():
         table.add_row(f"[bold]{name}[/bold]", cell(field))
     Console().print(table)

@@ -20,10 +20,11 @@ class ClientGone(BadRequest):
 class Body:
     """What `Call.read_body` reads."""
 
-    __slots__ = ("_head", "_receive", "_scope")
+    __slots__ = ("_any_type", "_head", "_receive", "_scope")
 
-    def __init__(self, head: Head, receive: Receive, scope: HttpScope) -> None:
-        self._head, self._receive, self._scope = head, receive, scope
+    def __init__(self, head: Head, receive: Receive, scope: HttpScope, *, any_type: bool = False) -> None:
+        """`any_type`: what others push says of itself whatever their wire's authors thought of; it is parsed as JSON all the same."""
+        self._head, self._receive, self._scope, self._any_type = head, receive, scope, any_type
 
     async def read(self, limit: int) -> bytes:
         """The whole body, or a refusal as soon as it is known to be too large."""
@@ -63,7 +64,7 @@ class Body:
         single = self._head.single
         if single.get(b"content-encoding", b"identity").lower() != b"identity":
             raise UnsupportedMediaType("content-encoding: compressed bodies are not taken", hint="Send the JSON as it is")
-        if not JSON_TYPE.fullmatch(single.get(b"content-type", b"")):
+        if not self._any_type and not JSON_TYPE.fullmatch(single.get(b"content-type", b"")):
             raise UnsupportedMediaType("content-type: must be application/json, in UTF-8", hint="Send Content-Type: application/json")
 
 

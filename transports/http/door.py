@@ -14,7 +14,7 @@ from transports.http.body import Body
 from transports.http.connection import OVERLOADED, REQUEST, Overloaded
 from transports.http.inner import Inner
 from transports.http.request import Head, read_head
-from transports.http.response import REQUEST_ID, header_list, next_link, refusal_reply, send_reply
+from transports.http.response import REQUEST_ID, header_list, next_link, refusal_reply, send_passed, send_reply
 from transports.http.router import Found, Router
 from transports.http.rules import HttpRules
 from transports.logs import RequestLine
@@ -102,7 +102,13 @@ class HttpDoor:
         visit.status = reply.status
         if reply.refusal is not None:
             visit.code = reply.refusal.error_code
-        await send_reply(send, reply.status, headers, b"" if visit.head_only else reply.body)
+        if reply.passed is None:
+            await send_reply(send, reply.status, headers, b"" if visit.head_only else reply.body)
+        elif visit.head_only:
+            await reply.passed.pieces.aclose()
+            await send_reply(send, reply.status, headers, b"")
+        else:
+            await send_passed(send, reply.status, headers, reply.passed)
         self._write_line(request, visit)
 
     async def _pass_on(self, inner: Inner, request: HttpScope, receive: Receive, send: Send, visit: Visit) -> None:
@@ -170,7 +176,7 @@ def make_call(found: Found, head: Head, request: HttpScope, receive: Receive, re
         credential=head.credential(),
         path=found.path,
         query=query,
-        read_body=Body(head, receive, request).read if route.takes_body else no_body,
+        read_body=Body(head, receive, request, any_type=operation.proof is not None).read if route.takes_body else no_body,
         idempotency_key=head.idempotency_key(operation.once),
         confirm_token=head.text(b"x-confirm-token"),
         client=client[0] if client else "",

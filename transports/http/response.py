@@ -1,11 +1,14 @@
 """A Reply as ASGI messages: the constant header bytes are prebuilt."""
 
+from asyncio import timeout
+from contextlib import aclosing
 from urllib.parse import quote
 
 import orjson
 
 from registry.call import Reply
 from registry.errors import Refusal
+from registry.model import Passed
 from transports.http.asgi import Headers, Send
 
 JSON = "application/json"
@@ -13,6 +16,8 @@ REQUEST_ID = b"request-id"
 PUBLIC_JSON: Headers = [(b"content-type", b"application/json"), (b"x-content-type-options", b"nosniff")]
 PRIVATE_JSON: Headers = [*PUBLIC_JSON, (b"cache-control", b"no-store")]
 BODILESS = (204, 304)
+PASSED_SECONDS = 600
+"""A reader that takes longer than this for one answer holds a connection to the other side for nothing."""
 
 
 def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
@@ -25,7 +30,7 @@ def header_list(reply: Reply, request_id: str, private: bool) -> Headers:
     headers = list(PRIVATE_JSON if private else PUBLIC_JSON)
     if reply.media_type != JSON:
         headers[0] = (b"content-type", reply.media_type.encode("latin-1"))
-    if reply.status not in BODILESS:
+    if reply.status not in BODILESS and reply.passed is None:
         headers.append((b"content-length", b"%d" % len(reply.body)))
     headers.append((REQUEST_ID, request_id.encode()))
     for name, value in reply.headers.items():
@@ -45,6 +50,15 @@ def next_link(raw_path: bytes, query: bytes, cursor: str) -> tuple[bytes, bytes]
     kept.append(f"starting_after={quote(cursor, safe='')}")
     target = f"{path}?{'&'.join(quote(part, safe='%=:@!$()*+,;~-._/?') for part in kept)}"
     return b"link", f'<{target}>; rel="next"'.encode()
+
+
+async def send_passed(send: Send, status: int, headers: Headers, passed: Passed) -> None:
+    """An answer in pieces, as they arrive. When the other side fails in the middle the connection is broken, never the answer ended."""
+    async with aclosing(passed.pieces) as pieces, timeout(PASSED_SECONDS):
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
 
 async def send_reply(send: Send, status: int, headers: Headers, body: bytes) -> None:

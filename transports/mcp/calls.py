@@ -6,7 +6,7 @@ from typing import TypeAlias
 from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 
 from operations.deps import Deps
-from registry.answer import Report, answer, refused
+from registry.answer import Report, answer, gathered, refused
 from registry.call import Call, Reply
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, ConfirmTokenRequired
@@ -32,7 +32,7 @@ class Calls:
         operation = self._tools.find(visitor, params.name)
         call = self.call(ctx, visitor, operation, {})
         try:
-            self._fill(call, self._tools.defaults(operation, params.arguments or {}))
+            self._fill(call, {**operation.tool_defaults, **(params.arguments or {})})
         except BadRequest as refusal:
             return tool_result(refused(self._pipeline, call, refusal), self._tools.answer(operation))
         said = confirm.decision(params) if operation.confirm else None
@@ -58,7 +58,7 @@ class Calls:
 
     async def run(self, call: Call) -> Reply:
         """The one way in."""
-        return await answer(self._pipeline, call, self._report)
+        return await gathered(await answer(self._pipeline, call, self._report), call.request_id)
 
     def _fill(self, call: Call, arguments: dict[str, object]) -> None:
         """What HTTP sends as headers comes among the arguments here."""

@@ -4,7 +4,7 @@ import re
 from typing import cast
 
 import orjson
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult, ContentBlock, TextContent
 
 from registry.call import Reply
 from registry.schema import Answer
@@ -20,8 +20,12 @@ def tool_result(reply: Reply, answer: Answer) -> CallToolResult:
     failed = reply.status >= 400
     value = shown(reply, None if failed else answer.wrap)
     text = orjson.dumps(value).decode() if value is not None else ""
+    content = [TextContent(type="text", text=text)]
+    if reply.next_cursor is not None:
+        more = f'There is more: call again with the same arguments and starting_after="{reply.next_cursor}"'
+        content.append(TextContent(type="text", text=f"{reply.note} {more}" if reply.note else more))
     return CallToolResult(
-        content=[TextContent(type="text", text=text)],
+        content=cast("list[ContentBlock]", content),
         structured_content=value,
         is_error=failed,
         _meta=extra(reply),

@@ -51,7 +51,7 @@ def instructions(catalogue: Catalogue) -> str:
 
 def make_server(catalogue: Catalogue, pipeline: Pipeline[Deps], who: Who, settings: McpSettings, report: Report) -> Server:
     """The server with every handler; the SDK checks no arguments, the pipeline does."""
-    tools = Tools(catalogue, page_size=settings.page_size, limits=settings.limits)
+    tools = Tools(catalogue, page_size=settings.page_size)
     calls = Calls(pipeline, tools, who, settings, report)
     resources = Resources(catalogue, calls, who)
 

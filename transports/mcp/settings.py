@@ -1,7 +1,6 @@
 """What the composition root tells the MCP door."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 NAME = "connectivity"
 BODY_BYTES = 1 << 20
@@ -13,8 +12,6 @@ class McpSettings:
     """`allowed_hosts` are names without a port, `*` stands for any; `allowed_origins` are compared whole.
 
     `state_keys` seal what a client carries between two calls: the first seals, all open, each at least 32 bytes.
-
-    `limits` holds, by operation id, the page size that is used when a tool call names none.
     """
 
     version: str
@@ -26,7 +23,6 @@ class McpSettings:
     page_size: int = 100
     tracing: bool = False
     insist_on_elicitation: bool = False
-    limits: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def __post_init__(self) -> None:
         """Refuse at start what the SDK would refuse at the first request."""

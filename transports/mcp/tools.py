@@ -10,6 +10,7 @@ from mcp_types import INVALID_PARAMS, ListToolsResult, Tool, ToolAnnotations
 from registry.catalogue import AnyOperation, Catalogue, Selection
 from registry.errors import BadRequest
 from registry.model import Document
+from registry.operation import title_of
 from registry.schema import Answer, input_schema, output_schema
 from transports.mcp.selection import Chosen, ids_of
 from transports.mcp.visitor import Visitor
@@ -28,8 +29,8 @@ class Size(NamedTuple):
 class Tools:
     """The catalogue's tools. Lists are kept as they go over the wire, by scopes, selection and page."""
 
-    def __init__(self, catalogue: Catalogue, *, page_size: int = 100, limits: Mapping[str, int] | None = None) -> None:
-        self._catalogue, self._page_size, self._limits = catalogue, page_size, limits or {}
+    def __init__(self, catalogue: Catalogue, *, page_size: int = 100) -> None:
+        self._catalogue, self._page_size = catalogue, page_size
         self._answers: dict[str, Answer] = {}
         self._tools: dict[str, Tool] = {}
         self._pages: dict[tuple[int, Chosen, str | None], ListToolsResult] = {}
@@ -46,12 +47,11 @@ class Tools:
         """The definition, made when it is first asked for."""
         found = self._tools.get(operation.id)
         if found is None:
-            limit = self._limits.get(operation.id)
             found = self._tools[operation.id] = Tool(
                 name=operation.id,
-                title=operation.title,
+                title=None if operation.title == title_of(operation.id) else operation.title,  # a title that says no more is left out
                 description=description(operation),
-                input_schema=input_schema(operation, None if limit is None else {"limit": limit}),
+                input_schema=input_schema(operation, operation.tool_defaults),
                 output_schema=self.answer(operation).schema,
                 annotations=annotations(operation),
             )
@@ -61,11 +61,6 @@ class Tools:
         """The input schema of a tool; asked before anyone is identified, and it tells nothing that is not public."""
         operation = self._catalogue.operations.get(name)
         return self.tool(operation).input_schema if operation is not None and is_tool(operation) else None
-
-    def defaults(self, operation: AnyOperation, arguments: Mapping[str, object]) -> dict[str, object]:
-        """The arguments, and the page size of this door where the call names none."""
-        limit = self._limits.get(operation.id)
-        return {"limit": limit, **arguments} if limit is not None else dict(arguments)
 
     def page(self, visitor: Visitor, cursor: str | None) -> ListToolsResult:
         """One page of what this caller may call and asked to see; the result is already in wire form."""
@@ -136,15 +131,13 @@ def description(operation: AnyOperation) -> str:
 
 
 def annotations(operation: AnyOperation) -> ToolAnnotations:
-    """Hints. What MCP takes for granted is left out: a tool is not idempotent, and one that only reads destroys nothing."""
+    """Hints. What MCP takes for granted is left out: a tool writes, is not idempotent, may destroy, and meets an open world."""
+    closed = None if operation.upstream else False
     if operation.read_only:
-        return ToolAnnotations(read_only_hint=True, open_world_hint=operation.upstream)
+        return ToolAnnotations(read_only_hint=True, open_world_hint=closed)
     repeatable = operation.method in ("PUT", "DELETE") or (operation.once is not None and operation.once.required)
     return ToolAnnotations(
-        read_only_hint=False,
-        destructive_hint=operation.destructive,
-        idempotent_hint=repeatable or None,  # absent means false
-        open_world_hint=operation.upstream,
+        destructive_hint=None if operation.destructive else False, idempotent_hint=repeatable or None, open_world_hint=closed
     )
 
 

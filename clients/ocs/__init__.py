@@ -1,0 +1,1 @@
+"""The upstream online charging system (OCS): its wire, typed."""

@@ -1,0 +1,40 @@
+"""The frame of every answer: a status, and the payload under a key."""
+
+from typing import cast
+
+import orjson
+
+from clients.ocs.failure import Unreadable
+from clients.ocs.shape import PLAIN, checked, integer
+from clients.ocs.wire.members import Json
+
+
+def opened(body: bytes) -> dict[str, Json]:
+    """The decoded answer; Unreadable when it is no JSON object."""
+    document: Json = None
+    try:
+        document = cast("Json", orjson.loads(body))
+    except orjson.JSONDecodeError:
+        document = None
+    return checked(document, PLAIN)
+
+
+def status_code(document: dict[str, Json]) -> int:
+    """The status code, 0 for success. `msg` (some servers: `message`) is free text of theirs and is not read."""
+    status = document.get("status")
+    if not isinstance(status, dict):
+        raise Unreadable("the status is missing")
+    return integer(status.get("code"))
+
+
+def details(payload: Json) -> dict[str, object] | None:
+    """The two members that the refusals of createLocationZone document."""
+    if not isinstance(payload, dict):
+        return None
+    found: dict[str, object] = {}
+    tadigs, zone = payload.get("invalidTadigs"), payload.get("existingLZ")
+    if isinstance(tadigs, list):
+        found["invalidTadigs"] = [tadig for tadig in tadigs if isinstance(tadig, str)]
+    if isinstance(zone, dict):
+        found["existingLZ"] = {name: zone[name] for name in ("Id", "name") if name in zone}
+    return found or None

@@ -1,0 +1,179 @@
+"""One token's way to the charging system: time limit, places, retries of reads, and what a failure means."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import TypeVar
+
+import anyio
+import orjson
+
+from clients.failure import OutboundFailed
+from clients.http import Outbound, Reply
+from clients.ocs import outcome
+from clients.ocs.address import Version, address, can_travel, headers
+from clients.ocs.envelope import opened, status_code
+from clients.ocs.failure import Unreadable
+from clients.ocs.outcome import Asked, Done, Fault
+from clients.ocs.params import Payload
+from clients.ocs.raw_array import MOST_BUFFERED, RawArray, begin
+from clients.ocs.settings import OcsSettings
+from clients.ocs.shape import Parse
+from clients.ocs.wire.members import Json
+from registry.clock import Clock
+from registry.errors import BadRequest, OcsError
+
+T = TypeVar("T")
+Attempt = Callable[["Progress"], Awaitable[Done[T] | Fault]]
+LOG = logging.getLogger(__name__)
+
+
+class Progress:
+    """Whether a call has left the house, for the case that its time is up."""
+
+    sent = False
+
+
+class OcsLink:
+    """Calls the wire with one token. Reads are asked once more when an answer fails; writes never."""
+
+    def __init__(self, outbound: Outbound, settings: OcsSettings, token: str, clock: Clock) -> None:
+        self._outbound = outbound
+        self._settings = settings
+        self._clock = clock
+        self._usable = can_travel(settings, token)
+        self._headers = headers(settings, token)
+        self._token = token
+        self._places: anyio.CapacityLimiter | None = None
+
+    def __repr__(self) -> str:
+        return "OcsLink(token hidden)"
+
+    async def call(
+        self, method: str, payload: Payload, *, write: bool, key: str | None = None, version: Version = "v1", stats: bool = False
+    ) -> Json:
+        """Send one method and return what stands under its answer key, None when nothing does."""
+        asked = self._asked(method, payload, write=write, key=key, version=version, stats=stats)
+        return await self._exchange(asked, _as_it_is)
+
+    async def read(
+        self, method: str, payload: Payload, parse: Parse[T], *, key: str | None = None, version: Version = "v1", stats: bool = False
+    ) -> T:
+        """Ask for something; an answer that `parse` cannot read counts as a failed one."""
+        return await self._exchange(self._asked(method, payload, write=False, key=key, version=version, stats=stats), parse)
+
+    async def write(self, method: str, payload: Payload, parse: Parse[T], *, key: str | None = None, version: Version = "v1") -> T:
+        """Change something, once. An answer that `parse` cannot read leaves the outcome unknown."""
+        return await self._exchange(self._asked(method, payload, write=True, key=key, version=version, stats=False), parse)
+
+    async def stream(
+        self, method: str, payload: Payload, *, key: tuple[str, ...], version: Version = "v1", stats: bool = False
+    ) -> RawArray:
+        """Read a big array at this path of members. Failures before its first byte are raised here."""
+        asked = self._asked(method, payload, write=False, key=key[0], version=version, stats=stats)
+
+        async def attempt(progress: Progress) -> Done[RawArray] | Fault:
+            return await self._begin(asked, key, progress)
+
+        # The place is given back when the answer has begun: whoever reads slowly must not keep others from asking.
+        async with AsyncExitStack() as held:
+            return await self._settled(asked, attempt, held)
+
+    def _asked(self, method: str, payload: Payload, *, write: bool, key: str | None, version: Version, stats: bool) -> Asked:
+        body = _encoded(method, payload)
+        if body is None:
+            raise BadRequest("A number has more than 64 bits, or a text holds half a surrogate pair: the charging system takes neither.")
+        return Asked(method, body, write, key or method, version, stats)
+
+    async def _exchange(self, asked: Asked, parse: Parse[T]) -> T:
+        async def attempt(progress: Progress) -> Done[T] | Fault:
+            return await self._once(asked, parse, progress)
+
+        async with AsyncExitStack() as held:
+            return await self._settled(asked, attempt, held)
+
+    async def _settled(self, asked: Asked, attempt: Attempt[T], held: AsyncExitStack) -> T:
+        """All attempts within the time limit; the wait for a place counts. `held` gives the place back."""
+        if not self._usable:
+            raise OcsError("The token holds characters that no request can carry. Connect the account again.", before_execution=True)
+        progress, started = Progress(), self._clock.monotonic()
+        found: Done[T] | Fault | None = None
+        with anyio.move_on_after(self._settings.total_seconds):
+            await self._take_place(held)
+            found = await self._attempts(asked, attempt, progress)
+        if found is None:
+            found = outcome.overdue(asked) if progress.sent else outcome.never_started(self._settings, asked)
+        said = "done" if isinstance(found, Done) else found.error.error_code
+        LOG.debug("%s: %s after %.3f s", asked.method, said, self._clock.monotonic() - started)
+        if isinstance(found, Fault):
+            raise found.error
+        return found.value
+
+    async def _take_place(self, held: AsyncExitStack) -> None:
+        """Places are taken for an object, not for the task: a streamed answer may be closed by another one."""
+        if self._places is None:
+            self._places = anyio.CapacityLimiter(self._settings.concurrency)
+        places, holder = self._places, object()
+        await places.acquire_on_behalf_of(holder)
+        held.callback(places.release_on_behalf_of, holder)
+
+    async def _attempts(self, asked: Asked, attempt: Attempt[T], progress: Progress) -> Done[T] | Fault:
+        found = await attempt(progress)
+        if asked.write or isinstance(found, Done) or not found.again:
+            return found
+        if found.pause:
+            await anyio.sleep(self._settings.backoff_seconds)
+        return await attempt(progress)
+
+    async def _once(self, asked: Asked, parse: Parse[T], progress: Progress) -> Done[T] | Fault:
+        progress.sent = True
+        try:
+            url = self._url(asked)
+            reply = await self._outbound.exchange("POST", url, headers=self._headers, content=asked.body, keep=MOST_BUFFERED)
+        except OutboundFailed as failed:
+            return outcome.not_reached(asked, failed.kind)
+        return self._understood(asked, parse, reply)
+
+    def _understood(self, asked: Asked, parse: Parse[T], reply: Reply) -> Done[T] | Fault:
+        if reply.status != 200:
+            return outcome.wrong_status(asked, reply.status)
+        try:
+            document = opened(reply.body)
+            code, payload = status_code(document), document.get(asked.key)
+            return outcome.refused(self._settings, asked, code, payload) if code else Done(parse(payload))
+        except Unreadable as why:
+            LOG.warning("The answer to %s is unreadable: %s", asked.method, why)
+            return outcome.unreadable(asked)
+
+    async def _begin(self, asked: Asked, key: tuple[str, ...], progress: Progress) -> Done[RawArray] | Fault:
+        progress.sent = True
+        try:
+            async with AsyncExitStack() as held:
+                streamed = self._outbound.stream("POST", self._url(asked), headers=self._headers, content=asked.body)
+                reply = await held.enter_async_context(streamed)
+                if reply.status != 200:
+                    return outcome.wrong_status(asked, reply.status)
+                code, passed = await begin(reply.chunks, key, asked.method)
+                if code:
+                    return outcome.refused(self._settings, asked, code, None)
+                passed.hold(held.pop_all())
+                return Done(passed)
+        except OutboundFailed as failed:
+            return outcome.not_reached(asked, failed.kind)
+        except Unreadable as why:
+            LOG.warning("The answer to %s is unreadable: %s", asked.method, why)
+            return outcome.unreadable(asked)
+
+    def _url(self, asked: Asked) -> str:
+        return address(self._settings, self._token, version=asked.version, stats=asked.stats)
+
+
+def _as_it_is(value: Json) -> Json:
+    return value
+
+
+def _encoded(method: str, payload: Payload) -> bytes | None:
+    try:
+        return orjson.dumps({method: payload})
+    except orjson.JSONEncodeError:
+        return None

@@ -1,0 +1,110 @@
+"""What became of one attempt, and which error its caller gets."""
+
+import math
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from clients.failure import FailureKind
+from clients.ocs.address import Version
+from clients.ocs.envelope import details
+from clients.ocs.failure import OcsNotFound
+from clients.ocs.settings import OcsSettings
+from clients.ocs.texts import UNKNOWN_OUTCOME, ZONE_METHOD, refusal_text
+from clients.ocs.wire.members import Json
+from registry.errors import Conflict, OcsError, Refusal
+
+T = TypeVar("T")
+OK, UNKNOWN_REQUEST, UNEXPECTED, NOT_FOUND, NOT_VISIBLE, END_OF_LIFE, TIMEOUT, TRAFFIC_LIMIT = 0, 1, 3, 6, 11, 17, 18, 100
+NEVER_SENT: frozenset[FailureKind] = frozenset({"refused", "dns", "blocked"})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One call as it is to be made."""
+
+    method: str
+    body: bytes
+    write: bool
+    key: str
+    version: Version
+    stats: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[T]):
+    """It worked."""
+
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """It did not; `again` says that a read may ask once more, `pause` that it should wait before."""
+
+    error: Refusal
+    again: bool = False
+    pause: bool = False
+
+
+def refused(settings: OcsSettings, asked: Asked, code: int, payload: Json) -> Fault:
+    """The system answered with a status other than 0."""
+    text = refusal_text(code, asked.method)
+    if code == TIMEOUT:
+        return overdue(asked)
+    if code == END_OF_LIFE:
+        return Fault(Conflict(text, code="subscriber_end_of_life"))
+    if code in (NOT_FOUND, NOT_VISIBLE):
+        return Fault(OcsNotFound(text, ocs_code=code))
+    if code == TRAFFIC_LIMIT:
+        seconds = max(1, math.ceil(settings.backoff_seconds * 2))
+        return Fault(OcsError(text, ocs_code=code, retry_after=seconds, before_execution=True), again=True, pause=True)
+    if code == UNKNOWN_REQUEST and asked.method == settings.zone_method:
+        text += ZONE_METHOD
+    return Fault(OcsError(text, ocs_code=code, details=details(payload)), again=code == UNEXPECTED)
+
+
+def overdue(asked: Asked) -> Fault:
+    """It was sent, and no answer came in time; or the system itself says so."""
+    text = f"The charging system did not answer {asked.method} in time."
+    return Fault(_unknown(asked, text, ocs_code=TIMEOUT, code="ocs_timeout"), again=True)
+
+
+def never_started(settings: OcsSettings, asked: Asked) -> Fault:
+    """All places of this token were taken until the time was up."""
+    text = (
+        f"{settings.concurrency} calls of this account were under way for {settings.total_seconds:g} s, so {asked.method} was not sent. "
+        "Call again with fewer calls at once."
+    )
+    return Fault(OcsError(text, code="ocs_timeout", retry_after=1, before_execution=True))
+
+
+def not_reached(asked: Asked, kind: FailureKind) -> Fault:
+    """No complete answer arrived; some failures happen before a byte is sent."""
+    if kind == "timeout":
+        return overdue(asked)
+    if kind in NEVER_SENT:
+        text = f"The charging system could not be reached ({kind}), so {asked.method} was not sent. Check its address; try again later."
+        return Fault(OcsError(text, before_execution=True), again=True)
+    return Fault(_unknown(asked, f"The connection to the charging system broke during {asked.method} ({kind})."), again=True)
+
+
+def wrong_status(asked: Asked, status: int) -> Fault:
+    """An HTTP status other than 200; business refusals come with 200."""
+    text = f"The charging system answered {asked.method} with HTTP {status} instead of 200. Check its address and the token."
+    return Fault(_unknown(asked, text), again=True)
+
+
+def unreadable(asked: Asked) -> Fault:
+    """An answer that is not what the wire documents."""
+    return Fault(_unknown(asked, f"The charging system's answer to {asked.method} could not be read."), again=True)
+
+
+def broken_off(method: str) -> OcsError:
+    """The rest of a streamed answer did not come."""
+    return OcsError(f"The charging system's answer to {method} broke off. Call again.")
+
+
+def _unknown(asked: Asked, text: str, *, ocs_code: int | None = None, code: str | None = None) -> OcsError:
+    if asked.write:
+        text += UNKNOWN_OUTCOME
+    return OcsError(text, ocs_code=ocs_code, code=code, outcome_unknown=asked.write)

@@ -1,0 +1,138 @@
+"""Usage and network events of a line."""
+
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from clients.ocs.wire.members import Json, Utc, keeps_unknown
+from clients.ocs.wire.package import Period
+
+
+@keeps_unknown
+class SubscriberPeriod(TypedDict, total=False):
+    """First and last usage of a line; no period when it was never used."""
+
+    subscriberId: int
+    period: Period | None
+
+
+@keeps_unknown
+class OperatorQuantity(TypedDict, total=False):
+    """Usage on one network."""
+
+    mnc: int
+    name: str
+    qty: Annotated[int, Field(description="Bytes, seconds and messages added up")]
+
+
+@keeps_unknown
+class CountryQuantity(TypedDict, total=False):
+    """Usage in one country."""
+
+    mcc: int
+    name: str
+    alpha2: Annotated[str, Field(description="Lower case")]
+    qty: Annotated[int, Field(description="Bytes, seconds and messages added up")]
+    quantityPerOperator: list[OperatorQuantity]
+
+
+@keeps_unknown
+class UsageTotal(TypedDict, total=False):
+    """Costs and quantities of a stretch of time."""
+
+    cost: float
+    parentResellerCost: float
+    resellerCost: float
+    subscriberCost: float
+    quantityPerType: Annotated[
+        dict[str, int], Field(description='By usage type: "33" bytes; "1", "15", "40", "41" seconds; "21", "22" SMS')
+    ]
+    quantityPerCountry: list[CountryQuantity]
+
+
+@keeps_unknown
+class UsageRecord(TypedDict, total=False):
+    """One charged use. The same session occurs in several records."""
+
+    subscriberId: int
+    sessionId: str
+    usageDateUtc: Utc
+    usageType: Annotated[int, Field(description="1 call made, 15 call received, 21 SMS sent, 22 SMS received, 33 data, 40 and 41 over IP")]
+    accountId: int
+    accountName: str
+    resellerId: int
+    resellerName: str
+    mcc: int
+    mnc: int
+    country: str
+    countryAlpha2: str
+    operator: str
+    quantity: Annotated[int, Field(description="Bytes, seconds or messages")]
+    resellerCost: float
+    resellerPlanId: int
+    resellerPlanRuleId: int
+    resellerCurrencyId: int
+    resellerConvertRate: float
+    resellerPrepaidPackageQty: int
+    subscriberCost: float
+    subscriberPlanId: int
+    subscriberPlanRuleId: int
+    subscriberCurrencyId: int
+    subscriberConvertRate: float
+    subscriberPrepaidPackageId: int
+    subscriberPrepaidPackageQty: int
+    lac: int
+    cellId: int
+    rat: str
+    imei: str
+    upBitrate: int
+    downBitrate: int
+    qci: int
+    apn: str
+    otherPartyNumber: str
+    imsi: Annotated[int, Field(description="Sponsor prefix")]
+    sponsorImsi: int
+    accountChargeEntity: bool
+
+
+@keeps_unknown
+class DayUsage(TypedDict, total=False):
+    """The usage of one day."""
+
+    day: Annotated[str, Field(description="YYYY-MM-DD, UTC")]
+    total: UsageTotal
+    subsDailyUsages: list[UsageRecord]
+
+
+@keeps_unknown
+class SubscriberUsage(TypedDict, total=False):
+    """The usage of one line, by day."""
+
+    subscriberId: int
+    total: UsageTotal
+    subsPeriodUsages: list[DayUsage]
+
+
+@keeps_unknown
+class PeriodUsage(TypedDict, total=False):
+    """The usage of a period."""
+
+    total: UsageTotal
+    usages: list[SubscriberUsage]
+
+
+@keeps_unknown
+class EventSection(TypedDict, total=False):
+    """The events of one signalling protocol; their members differ by protocol."""
+
+    events: list[dict[str, Json]]
+
+
+@keeps_unknown
+class NetworkEvents(TypedDict, total=False):
+    """Signalling of a line by protocol."""
+
+    mapAnswer: EventSection
+    s6aAnswer: EventSection
+    gyAnswer: EventSection

@@ -1,0 +1,1 @@
+"""Simulated outside systems that speak the same wires as the real ones."""

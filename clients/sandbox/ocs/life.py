@@ -1,0 +1,113 @@
+"""The radio life of the fleet: runs the clock, and with it everything lines do (ocs.md 5)."""
+
+from bisect import insort
+
+from clients.sandbox.ocs import charging, day, packages
+from clients.sandbox.ocs.coverage import in_date
+from clients.sandbox.ocs.day import ARRIVE, TICK, Deed
+from clients.sandbox.ocs.entities import DAY, Line
+from clients.sandbox.ocs.places import Network
+from clients.sandbox.ocs.provider import add_provider_status
+from clients.sandbox.ocs.radio import attach, is_on, needs_attach
+from clients.sandbox.ocs.state import World
+
+__all__ = ["add_provider_status", "attach", "run_to"]
+
+HALF = DAY // 2
+"""What the clock brings is looked up for half a day at once: nothing that happens makes something due sooner than that."""
+
+
+def run_to(world: World, moment: int) -> None:
+    """Run everything after `world.now` and up to `moment`, and set the clock to it. A moment in the past changes nothing.
+
+    Plans depend on seed, line and day alone, and deeds run in order of time and line: how the way is cut makes no difference.
+    """
+    local = _by_country(world)
+    while world.now < moment:
+        today = world.now // DAY
+        end = min(moment, (today + 1) * DAY)
+        _run_day(world, local, today, end)
+
+
+def _run_day(world: World, local: dict[str, list[Network]], today: int, end: int) -> None:
+    """Deeds of the day after now and up to `end`. No plan has a deed at midnight, so no cut can lose one."""
+    deeds = [deed for line in world.lines.values() if _lives(line) for deed in day.plan(world.seed, line, today)]
+    for stop in sorted({min(end, today * DAY + HALF), end}):
+        if stop > world.now:
+            part = [deed for deed in deeds if world.now < deed.at <= stop]
+            _run(world, local, sorted(part + _dues(world, stop)), stop)
+
+
+def _lives(line: Line) -> bool:
+    return line.persona.kind != "stock" and line.status == "ACTIVE"
+
+
+def _dues(world: World, stop: int) -> list[Deed]:
+    lines = (line for line in world.lines.values() if line.packages or line.series)
+    return [Deed(at, line.id, TICK) for line in lines for at in packages.next_due(world, line, stop)]
+
+
+def _run(world: World, local: dict[str, list[Network]], deeds: list[Deed], stop: int) -> None:
+    """Each deed at its own moment. What a tick makes due before `stop` joins the rest."""
+    for place, deed in enumerate(deeds):
+        world.now = deed.at
+        line = world.lines[deed.line_id]
+        if deed.kind != TICK:
+            _act(world, local, line, deed)
+            continue
+        packages.tick(world, line)
+        for at in packages.next_due(world, line, stop):
+            if at > deed.at and (found := Deed(at, line.id, TICK)) not in deeds:
+                insort(deeds, found, lo=place + 1)
+    world.now = stop
+
+
+def _act(world: World, local: dict[str, list[Network]], line: Line, deed: Deed) -> None:
+    """Attach where the line is, then use the service as far as somebody pays for it."""
+    network = _choose(world, line, local.get(deed.iso2, []), deed.chance)
+    if network is None or line.status != "ACTIVE":
+        return
+    if deed.kind == ARRIVE or not charging.may_use(line, deed.kind):
+        if needs_attach(line, network, deed.at):
+            attach(world, line, network.network_id, deed.at)
+        return
+    charging.serve(world, line, deed.kind, deed.quantity, network.network_id, deed.at, deed.other_party)
+
+
+def _choose(world: World, line: Line, local: list[Network], chance: float) -> Network | None:
+    """The steering list decides, else the zones of its packages; one time in twelve the phone takes any network it may.
+
+    Choice: a line stays on the network it is on as long as that is as good as another.
+    """
+    allowed = world.profiles[line.profile_id].network_ids
+    there = [network for network in local if network.network_id in allowed]
+    if not there:
+        return None
+    if chance < 1 / 12:
+        return there[int(chance * 12 * len(there))]
+    steered = _steered(world, line, there)
+    if steered is not None:
+        return steered
+    covered = [network for network in there if _in_zones(world, line, network.network_id)] or there
+    seen = line.sighting
+    staying = next((network for network in covered if seen is not None and is_on(seen, network)), None)
+    return staying if staying is not None else covered[line.id % len(covered)]
+
+
+def _steered(world: World, line: Line, there: list[Network]) -> Network | None:
+    """The first network of the steering list (the line's own, else its account's) that can be had here."""
+    list_id = line.steering_list_id or world.accounts[line.account_id].steering_list_id
+    wanted = world.steering[list_id].network_ids if list_id in world.steering else ()
+    here = {network.network_id: network for network in there}
+    return next((here[network_id] for network_id in wanted if network_id in here), None)
+
+
+def _in_zones(world: World, line: Line, network_id: int) -> bool:
+    return any(in_date(package, world.now) and network_id in world.zones[package.zone_id].network_ids for package in line.packages)
+
+
+def _by_country(world: World) -> dict[str, list[Network]]:
+    local: dict[str, list[Network]] = {}
+    for network in world.networks.values():
+        local.setdefault(network.iso2, []).append(network)
+    return local

@@ -1,0 +1,1 @@
+"""How the simulated network looks at its start: reproducible from a seed."""

@@ -1,0 +1,117 @@
+"""What the resellers sell: one-time, recurring, throttled and voice packages."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from clients.sandbox.ocs.entities import MEBIBYTE, Template, Throttle
+from clients.sandbox.ocs.places import NetworkProfile, Zone
+from clients.sandbox.ocs.seed.lists import ALPINE_CALLS, EUROPE_CALLS, HOME
+from clients.sandbox.ocs.seed.sponsors import ALPINE, FJORD
+from clients.sandbox.ocs.seed.zones import by_name
+
+FIRST_ID = 55010
+CENT = 10_000
+DAILY, WEEKLY, MONTHLY = 0, 1, 2
+
+
+class Shelf(NamedTuple):
+    """Where templates are put together: which reseller's zones, and of which profile each zone is."""
+
+    reseller_id: int
+    zones: Mapping[int, Zone]
+    profiles: Mapping[int, NetworkProfile]
+
+    def data(self, name: str, zone: str, mebibytes: int, days: int, cents: int) -> Template:
+        """A one-time data package; its id comes with its place in the catalogue."""
+        zone_id = by_name(self.zones.values())[self.reseller_id, zone]
+        sponsor_id = self.profiles[self.zones[zone_id].profile_id].sponsor_id
+        volume = mebibytes * MEBIBYTE
+        return Template(0, name, self.reseller_id, zone_id, sponsor_id, days, data_bytes=volume, cost=cents * CENT, ui_visible=True)
+
+
+def every(template: Template, periodicity: int, *, frequency: int = 1, occurrences: int | None, carry_over: bool = False) -> Template:
+    """The same package again and again."""
+    return replace(
+        template,
+        recurring=True,
+        periodicity=periodicity,
+        frequency=frequency,
+        occurrences=occurrences,
+        carry_over=carry_over,
+        ui_visible=False,
+    )
+
+
+def slowed(template: Template, *steps: Throttle, error_action: int = 0) -> Template:
+    """The same package, slower from some percentages of its volume on."""
+    rest = (None,) * (4 - len(steps))
+    return replace(template, throttling=True, throttles=(*steps, *rest), throttling_error_action=error_action)
+
+
+def spoken(template: Template, minutes: int, messages: int, destination_id: int) -> Template:
+    """The same package with calls and messages, to some destinations."""
+    return replace(
+        template, moc_seconds=minutes * 60, mtc_seconds=minutes * 60, mo_sms=messages, mt_sms=messages, destination_id=destination_id
+    )
+
+
+def fjord_templates(shelf: Shelf) -> list[Template]:
+    """What Fjord Mobile sells."""
+    data = shelf.data
+    return [
+        data("Nordic 1GB 30d", "Nordics", 1024, 30, 450),
+        data("Nordic 5GB 30d", "Nordics", 5120, 30, 1490),
+        data("Norway 10GB 30d", "Norway", 10240, 30, 1990),
+        data("Europe 500MB 7d", "Europe", 512, 7, 350),
+        data("Europe 1GB 30d", "Europe", 1024, 30, 490),
+        data("Europe 3GB 30d", "Europe", 3072, 30, 990),
+        slowed(data("Europe 10GB 30d", "Europe", 10240, 30, 2490), Throttle(80, 5120), Throttle(95, 512)),
+        data("EU 20GB 30d", "European Union", 20480, 30, 3490),
+        data("Baltics 2GB 15d", "Baltics", 2048, 15, 690),
+        data("Iberia 2GB 10d", "Iberia", 2048, 10, 590),
+        data("USA 3GB 30d", "United States", 3072, 30, 1290),
+        data("North America 5GB 30d", "North America", 5120, 30, 2290),
+        data("Americas 1GB 15d", "Americas", 1024, 15, 990),
+        data("Japan 3GB 15d", "Japan", 3072, 15, 1190),
+        data("Asia-Pacific 2GB 30d", "Asia-Pacific", 2048, 30, 1590),
+        data("Türkiye 1GB 7d", "Türkiye", 1024, 7, 420),
+        data("Africa & Middle East 1GB 15d", "Africa & Middle East", 1024, 15, 1890),
+        data("World 500MB 15d", "World", 512, 15, 890),
+        data("World 1GB 30d", "World", 1024, 30, 1490),
+        slowed(data("World 5GB 30d", "World", 5120, 30, 4990), Throttle(50, 10240), Throttle(80, 1024), Throttle(100, 128), error_action=1),
+        spoken(data("Nordic Talk 2GB 30d", "Nordics", 2048, 30, 1290), 300, 100, HOME),
+        spoken(data("Europe Business 5GB 30d", "Europe", 5120, 30, 2990), 500, 200, EUROPE_CALLS),
+        every(data("Nordic monthly 3GB", "Nordics", 3072, 31, 890), MONTHLY, occurrences=None),
+        every(data("Europe monthly 5GB carry-over", "Europe", 5120, 31, 1690), MONTHLY, occurrences=12, carry_over=True),
+        every(data("Europe weekly 1GB", "Europe", 1024, 7, 390), WEEKLY, occurrences=10),
+        every(data("World day pass 200MB", "World", 200, 1, 290), DAILY, occurrences=14),
+        every(data("M2M World 20MB monthly", "M2M World", 20, 31, 95), MONTHLY, occurrences=None, carry_over=True),
+        every(data("M2M Europe 50MB monthly", "M2M Europe", 50, 31, 110), MONTHLY, occurrences=None),
+        slowed(data("M2M Europe 250MB 90d", "M2M Europe", 250, 90, 320), Throttle(90, 128), error_action=1),
+        data("M2M Nordics 100MB 365d", "M2M Nordics", 100, 365, 240),
+        data("DACH lite 1GB 14d", "DACH lite", 1024, 14, 390),
+        replace(data("Europe 2GB 2024", "Europe", 2048, 30, 990), deleted=True, ui_visible=False),
+    ]
+
+
+def alpine_templates(shelf: Shelf) -> list[Template]:
+    """What Alpine Connect sells."""
+    data = shelf.data
+    return [
+        data("Switzerland 2GB 30d", "Switzerland", 2048, 30, 1190),
+        data("DACH 5GB 30d", "DACH", 5120, 30, 1890),
+        data("Europe 3GB 30d", "Europe", 3072, 30, 1290),
+        data("Alps 1GB 7d", "Alps", 1024, 7, 490),
+        slowed(data("Europe lite 2GB 15d", "Europe lite", 2048, 15, 690), Throttle(80, 3072)),
+        data("Asia-Pacific 1GB 15d", "Asia-Pacific", 1024, 15, 1090),
+        spoken(data("DACH Talk 3GB 30d", "DACH", 3072, 30, 1990), 200, 50, ALPINE_CALLS),
+        every(data("Alps weekly 1GB", "Alps", 1024, 7, 450), WEEKLY, frequency=2, occurrences=6),
+        data("World 1GB 30d", "World", 1024, 30, 1690),
+    ]
+
+
+def templates(zones: Mapping[int, Zone], profiles: Mapping[int, NetworkProfile]) -> dict[int, Template]:
+    """Every template by its id."""
+    made = fjord_templates(Shelf(FJORD, zones, profiles)) + alpine_templates(Shelf(ALPINE, zones, profiles))
+    return {number: replace(template, id=number) for number, template in enumerate(made, start=FIRST_ID)}

@@ -1,0 +1,1 @@
+"""Accounts and their reseller: stock, balances, what is relayed, which lines belong where."""

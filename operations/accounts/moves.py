@@ -1,0 +1,163 @@
+"""Moving lines from one account to another."""
+
+from typing import Annotated, NamedTuple
+
+from pydantic import AliasChoices, Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.services.accounts import AccountRef, UpstreamId, own_account, require_account
+from operations.services.line_range import SHORTEST, LineRange, RangeType, members
+from operations.services.passing import Data
+from operations.services.upstream import Upstream
+from operations.services.visible import require_visible
+from registry.errors import BadRequest, NotFound, OcsError
+from registry.limits import Scope
+from registry.operation import Example, operation
+
+Digits = Annotated[str, Field(pattern=r"^[0-9]{10,22}$")]
+
+
+class MoveRange(AccountRef):
+    """Which lines go where. The path names the account they leave."""
+
+    range_type: Annotated[RangeType, Field(description="What the range is of.")]
+    range_start: Annotated[Digits, Field(description="First, included.")]
+    range_end: Annotated[Digits, Field(description="Last, included; same length.")]
+    # Choice: accountId is the path's here, so the upstream's third spelling of the destination is not taken.
+    dest_account: Annotated[
+        UpstreamId, Field(validation_alias=AliasChoices("destAccount", "destAccountId"), description="Account they go to.")
+    ]
+    src_account_id: Annotated[UpstreamId | None, Field(description="Same as accountId, if sent.")] = None
+    dest_network_profile_id: Annotated[UpstreamId | None, Field(description="Needed for another reseller's account.")] = None
+
+
+class Moved(TypedDict):
+    """What was moved."""
+
+    moved: Annotated[int, Field(description="How many lines")]
+
+
+class Move(NamedTuple):
+    """A move that was checked."""
+
+    upstream: Upstream
+    range: LineRange
+
+
+async def may_move(ctx: Ctx, params: MoveRange) -> Move:
+    """Both accounts are the caller's, and so is every single line in the range."""
+    range_ = range_of(params)
+    if params.dest_account == params.account_id and params.dest_network_profile_id is None:
+        raise BadRequest("destAccount: the lines are there already", param="destAccount", hint="Name another account, or a network profile")
+    upstream = (await own_account(ctx, params)).upstream
+    await require_account(upstream, params.dest_account, "destAccount")
+    await check_profile(upstream, params)
+    found = await members(upstream, range_)
+    # Choice: lines that are in the destination already do not stop a move; else a repeated call could not be told its answer.
+    if not found or any(row.get("accountId") not in (params.account_id, params.dest_account) for row in found):
+        raise NotFound(
+            "The range holds no line of this account, or other lines too; nothing was moved",
+            param="rangeStart",
+            hint="list_subscribers names the account's lines: move a range that holds nothing else",
+        )
+    return Move(upstream, range_)
+
+
+def range_of(params: MoveRange) -> LineRange:
+    """The range, if it is one and can be checked."""
+    if params.src_account_id not in (None, params.account_id):
+        raise BadRequest(
+            f"srcAccountId: got {params.src_account_id}; the lines leave the account of the path",
+            param="srcAccountId",
+            hint=f"Leave it out, or send {params.account_id}",
+        )
+    first, last = params.range_start, params.range_end
+    if len(first) != len(last) or first > last:
+        raise BadRequest(
+            "rangeEnd: it must have as many digits as rangeStart and not come before it", param="rangeEnd", hint="Both are included"
+        )
+    range_ = LineRange(params.range_type, first, last)
+    shortest = SHORTEST[params.range_type]
+    if len(range_.common) < shortest:
+        raise BadRequest(
+            f"rangeStart: start and end share their first {len(range_.common)} digits; a range of {params.range_type}s needs {shortest}",
+            param="rangeStart",
+            hint="Move the lines in several smaller ranges",
+        )
+    return range_
+
+
+async def check_profile(upstream: Upstream, params: MoveRange) -> None:
+    """A named profile is one of the destination's reseller; another reseller's account cannot do without."""
+    if upstream.managed:
+        source = destination = await upstream.reseller_id()
+    else:
+        source, destination = await reseller_of(upstream, params.account_id), await reseller_of(upstream, params.dest_account)
+    wanted = params.dest_network_profile_id
+    if wanted is not None:
+        await require_visible(
+            upstream,
+            f"profiles {destination}",
+            lambda: upstream.ocs.zones.list_network_profile(reseller_id=destination),
+            wanted,
+            id="id",
+            param="destNetworkProfileId",
+            hint="list_network_profiles names them",
+        )
+    elif source != destination:
+        raise BadRequest(
+            "destNetworkProfileId: missing; the destination belongs to another reseller",
+            param="destNetworkProfileId",
+            hint="list_network_profiles names those of the destination's reseller",
+        )
+
+
+async def reseller_of(upstream: Upstream, account: int) -> int | None:
+    """Whose account it is."""
+    resellers = await upstream.reads.get((upstream.identity, "accounts"), upstream.ocs.reseller.list_reseller_account)
+    return next((each.get("id") for each in resellers if any(row.get("id") == account for row in each.get("account", []))), None)
+
+
+@operation(
+    "POST",
+    "/v1/accounts/{accountId}/move-subscribers",
+    scope=Scope.WRITE,
+    upstream=True,
+    moves=True,
+    operator=True,
+    title="Move lines to another account",
+    access=may_move,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example(
+            "Hand ten lines over to the fleet account",
+            {
+                "accountId": 8101,
+                "rangeType": "ICCID",
+                "rangeStart": "8988303000000912340",
+                "rangeEnd": "8988303000000912349",
+                "destAccount": 8102,
+            },
+            {"data": {"moved": 10}},
+        )
+    ],
+)
+async def move_subscriber_range_to_account(ctx: Ctx, params: MoveRange, move: Move) -> Data[Moved]:
+    """Move a range of lines from one of your accounts to another.
+
+    Up to 1000 lines; a range that holds any other line is refused. To another reseller's account all
+    packages of the lines are lost.
+
+    The ends share at least their first 13 digits (ICCID) or 10 digits (IMSI). With `destNetworkProfileId` the profile changes too, also
+    within one account.
+    """
+    moved = await move.upstream.ocs.subscriber.move_range(
+        move.range.kind,
+        move.range.first,
+        move.range.last,
+        source=params.account_id,
+        destination=params.dest_account,
+        destination_profile=params.dest_network_profile_id,
+    )
+    return {"data": {"moved": moved}}

@@ -1,0 +1,1 @@
+"""What the network and its bridge tell us."""

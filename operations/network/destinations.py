@@ -1,0 +1,121 @@
+"""Destination lists: which called numbers a package covers, by prefix."""
+
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from clients.ocs.failure import OcsNotFound
+from clients.ocs.wire.network import DestinationPrefixes, DetailedDestinationList
+from operations.deps import Ctx
+from operations.network.references import DESTINATIONS, require_destination_list
+from operations.services.accounts import UpstreamId
+from operations.services.passing import Data, listed
+from operations.services.reseller_lists import reseller_rows
+from operations.services.resellers import ResellerPage, ResellerQuery
+from operations.services.upstream import Upstream, reach, reseller_for
+from registry.errors import NotFound, OcsError
+from registry.operation import Example, operation
+
+EXAMPLE: DetailedDestinationList = {
+    "listId": 64,
+    "listName": "Home",
+    "reseller": {"id": 7001, "name": "Fjord Mobile"},
+    "prefixes": ["47"],
+}
+
+
+class PrefixQuery(ResellerQuery):
+    """Which list."""
+
+    destination_list_id: Annotated[UpstreamId | None, Field(description="Absent: all lists merged.")] = None
+
+
+class Prefixes(TypedDict):
+    """The prefixes of one destination list, or of all of a reseller merged: then the list is null."""
+
+    listId: int | None
+    listName: str | None
+    resellerId: int | None
+    prefixes: list[str]
+
+
+@operation(
+    "GET",
+    "/v1/destination-lists",
+    upstream=True,
+    raises=[NotFound, OcsError],
+    examples=[Example("Which destinations can a package cover?", {}, {"data": [EXAMPLE]})],
+    tool_defaults={"limit": 20},
+)
+async def list_destination_lists(ctx: Ctx, params: ResellerPage) -> Data[list[DetailedDestinationList]]:
+    """List the destination lists with their prefixes.
+
+    A template that names one covers calls to these prefixes only.
+    """
+    upstream = await reach(ctx)
+    return listed(ctx, sorted(await lists_of(upstream, params.reseller_id), key=list_id), params, list_id)
+
+
+async def lists_of(upstream: Upstream, requested: int | None) -> list[DetailedDestinationList]:
+    """All destination lists of a reseller."""
+    return await reseller_rows(upstream, DESTINATIONS, requested, upstream.ocs.templates.detailed_destination_lists)
+
+
+def list_id(row: DetailedDestinationList) -> int:
+    """The number of a list."""
+    return row.get("listId", 0)
+
+
+@operation(
+    "GET",
+    "/v1/destination-prefixes",
+    upstream=True,
+    operator=True,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example(
+            "Which numbers does the list Home cover?",
+            {"destinationListId": 64},
+            {"data": {"listId": 64, "listName": "Home", "resellerId": 7001, "prefixes": ["47"]}},
+        )
+    ],
+)
+async def list_destination_prefixes(ctx: Ctx, params: PrefixQuery) -> Data[Prefixes]:
+    """List the called-number prefixes of one destination list, or of all.
+
+    Digits without plus; the longest prefix wins. list_destination_lists names the lists.
+    """
+    upstream = await reach(ctx)
+    if params.destination_list_id is None:
+        return {"data": await merged(upstream, params.reseller_id)}
+    if params.reseller_id is not None:
+        await reseller_for(upstream, params.reseller_id)
+    found = await prefixes_of(upstream, params.destination_list_id)
+    return {
+        "data": {
+            "listId": found.get("listId", params.destination_list_id),
+            "listName": found.get("listName"),
+            "resellerId": found.get("resellerId"),
+            "prefixes": found.get("prefixes", []),
+        }
+    }
+
+
+async def merged(upstream: Upstream, requested: int | None) -> Prefixes:
+    """Every prefix that any list of the reseller has, once."""
+    rows = await lists_of(upstream, requested)
+    found = {prefix for row in rows for prefix in row.get("prefixes", [])}
+    return {"listId": None, "listName": None, "resellerId": await reseller_for(upstream, requested), "prefixes": sorted(found)}
+
+
+async def prefixes_of(upstream: Upstream, list_id: int) -> DestinationPrefixes:
+    """The prefixes of a list that is the caller's to see."""
+    if upstream.managed:
+        await require_destination_list(upstream, list_id)
+    try:
+        return await upstream.ocs.templates.destination_list_prefixes(list_id)
+    except OcsNotFound:
+        raise NotFound(
+            "Your reseller has nothing with this destinationListId", param="destinationListId", hint="list_destination_lists names yours"
+        ) from None

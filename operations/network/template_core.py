@@ -1,0 +1,112 @@
+"""Changing the core of a package template: name, zone, limits, days, cost."""
+
+from typing import Annotated, NamedTuple
+
+from pydantic import AliasChoices, Field, model_validator
+
+from clients.ocs.wire.template import TemplateFields
+from operations.deps import Ctx
+from operations.network.references import require_destination_list, require_zone
+from operations.network.template_fields import CORE, Days, Limits, TemplateName, given, present, sent
+from operations.network.template_shapes import TemplateRef, TemplateRow, changed, own_template, owner_of
+from operations.services.accounts import UpstreamId
+from operations.services.passing import Data
+from operations.services.upstream import Upstream
+from registry.errors import NotFound, OcsError
+from registry.limits import Scope
+from registry.operation import Example, operation
+
+IMPOSSIBLE = 14
+MANDATORY = {"name": "name", "location_zone_id": "locationZoneId", "validity_days": "validityDays"}
+
+
+class CoreChange(Limits, TemplateRef):
+    """What changes; null removes a limit, what is absent stays."""
+
+    name: Annotated[TemplateName | None, Field(validation_alias=AliasChoices("name", "prepaidpackagetemplatename"))] = None
+    location_zone_id: Annotated[UpstreamId | None, Field(validation_alias=AliasChoices("locationZoneId", "locationzoneid"))] = None
+    validity_days: Annotated[
+        Days | None, Field(validation_alias=AliasChoices("validityDays", "periodDays", "perioddays", "period_days"))
+    ] = None
+    change_sponsor: Annotated[bool | None, Field(description="true is needed when the new zone has another sponsor.")] = None
+    esim_sponsor: Annotated[UpstreamId | None, Field(description="Sponsor of the eSIMs.")] = None
+
+    @model_validator(mode="after")
+    def check(self) -> "CoreChange":
+        """Something has to change, and a template keeps a name, a zone and a duration."""
+        if not self.model_fields_set - {"template_id"}:
+            raise ValueError("give at least one field besides templateId: name, locationZoneId, validityDays, dataLimit, cost, ...")
+        for name, spoken in MANDATORY.items():
+            if name in self.model_fields_set and getattr(self, name) is None:
+                raise ValueError(f"{spoken}: null; a template cannot be without it. Leave it out to keep it")
+        return self
+
+
+class Merged(NamedTuple):
+    """The whole core as it is to be."""
+
+    upstream: Upstream
+    fields: TemplateFields
+    moved: bool
+    """Whether the zone changes."""
+
+
+async def merge(ctx: Ctx, params: CoreChange) -> Merged:
+    """The upstream replaces the whole core, so what is not given is read from the template."""
+    upstream, id, row = await own_template(ctx, params.template_id)
+    reseller = owner_of(row) or await upstream.reseller_id()
+    if params.location_zone_id is not None:
+        await require_zone(upstream, params.location_zone_id, "locationZoneId", reseller)
+    if params.destination_list_id is not None:
+        await require_destination_list(upstream, params.destination_list_id)
+    core = present(row, tuple(CORE.values()))
+    changes = given(params)
+    changes.pop("templateId")
+    fields = sent(core, changes, {"prepaidpackagetemplateid": id, "resellerid": reseller})
+    missing = [name for name in MANDATORY if fields.get(CORE[name]) is None]
+    if missing:
+        raise OcsError(
+            f"The charging system does not show the template's {', '.join(missing)}, so the rest cannot be kept; nothing was changed",
+            hint=f"Send {', '.join(MANDATORY[name] for name in missing)} too",
+            before_execution=True,
+        )
+    return Merged(upstream, fields, params.location_zone_id not in (None, row.get("locationzoneid")))
+
+
+@operation(
+    "PUT",
+    "/v1/package-templates/{templateId}/core",
+    scope=Scope.ADMIN,
+    upstream=True,
+    operator=True,
+    confirm=True,
+    access=merge,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example(
+            "Two gigabytes instead of one",
+            {"templateId": 55051, "name": "Nordic 2GB", "dataLimit": 2147483648},
+            {
+                "data": {
+                    "templateId": 55051,
+                    "prepaidpackagetemplateid": 55051,
+                    "prepaidpackagetemplatename": "Nordic 2GB",
+                    "databyte": 2147483648,
+                    "perioddays": 30,
+                }
+            },
+        )
+    ],
+)
+async def modify_template_core(ctx: Ctx, params: CoreChange, merged: Merged) -> Data[TemplateRow]:
+    """Change a template's name, zone, limits, days or cost.
+
+    What is left out stays, null removes a limit. Packages on lines stay as they are. Only templates your organisation made.
+    """
+    try:
+        row = await merged.upstream.ocs.templates.modify_core(merged.fields)
+    except OcsError as error:
+        if error.ocs_code == IMPOSSIBLE and merged.moved and not params.change_sponsor:
+            error.hint = "The new zone may have another sponsor than the template: send changeSponsor: true to change it"
+        raise
+    return {"data": changed(merged.upstream, row)}

@@ -1,0 +1,36 @@
+"""What rarely changes upstream, kept for a minute: the reseller, its lists, zones, templates and tariffs."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar, cast
+
+from registry.clock import Clock
+
+T = TypeVar("T")
+SECONDS = 60.0
+KEPT = 4096
+
+
+class ReadCache:
+    """Answers by who asked (a credential's digest) and what was asked. Tenancy is decided by the reader, never here."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: dict[tuple[object, ...], tuple[float, object]] = {}
+
+    async def get(self, key: tuple[object, ...], load: Callable[[], Awaitable[T]]) -> T:
+        """The kept answer while it is fresh, else a new one; a failure is not kept."""
+        now = self._clock.monotonic()
+        found = self._kept.get(key)
+        if found is not None and found[0] > now:
+            return cast(T, found[1])
+        value = await load()
+        if len(self._kept) >= KEPT:
+            self._kept.clear()
+        self._kept[key] = (now + SECONDS, value)
+        return value
+
+    def forget(self, *beginning: object) -> None:
+        """Drop every answer whose key begins so: after a write of ours that changes it."""
+        count = len(beginning)
+        for key in [key for key in self._kept if key[:count] == beginning]:
+            del self._kept[key]

@@ -1,0 +1,107 @@
+"""A line as operators see it: what holds now is lifted out of the histories, PIN and PUK are gone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, TypeVar, cast
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from clients.ocs.wire.members import keeps_unknown
+from clients.ocs.wire.subscriber import GreenZoneCounter, ImsiRow, MultiImsiRow, NetworkInfo, PhoneNumberRow, StatusRow, Subscriber, Utc
+
+M = TypeVar("M", bound=Mapping[str, object])
+
+SECRETS = frozenset({"pin1", "puk1", "pin2", "puk2"})
+
+
+@keeps_unknown
+class PublicSim(TypedDict, total=False):
+    """The SIM of a line. The activation code is a secret of whoever installs the profile."""
+
+    id: int
+    subscriberId: int
+    esim: bool
+    status: Annotated[str, Field(description="FREE or AFFECTED")]
+    affectationDateUtc: Utc
+    smdpServer: str
+    activationCode: str
+    confirmationCode: str
+
+
+@keeps_unknown
+class SubscriberRow(TypedDict, total=False):
+    """A line as the network knows it."""
+
+    iccid: Annotated[str | None, Field(description="The one in use")]
+    imsi: Annotated[str | None, Field(description="The one in use")]
+    msisdn: Annotated[str | None, Field(description="The phone number in use, digits without plus")]
+    currentStatus: Annotated[str | None, Field(description="The last row of `status`: Active, Inactive, Suspended, ...")]
+    subscriberId: int
+    accountId: int
+    account: str
+    resellerId: int
+    reseller: str
+    batchId: str
+    subscriberName: str
+    email: str
+    prepaid: bool
+    useAccountForCharging: Annotated[bool, Field(description="Whether usage outside packages is charged on the account")]
+    balance: Annotated[float, Field(description="EUR, never negative")]
+    activationDate: Utc
+    lastUsageDate: Utc
+    allowedMoc: bool
+    allowedMtc: bool
+    allowedData: bool
+    allowedMosms: bool
+    allowedMtsms: bool
+    lastMcc: int
+    lastMnc: int
+    steeringListId: int
+    throttlingLimit: Annotated[int, Field(description="kbit/s applied at present")]
+    imsiList: list[ImsiRow]
+    phoneNumberList: list[PhoneNumberRow]
+    multiImsi: list[MultiImsiRow]
+    status: list[StatusRow]
+    sim: PublicSim
+    networkInfo: NetworkInfo
+    greenZoneCounter: GreenZoneCounter
+
+
+def current(rows: Sequence[M]) -> M | None:
+    """The row without an end; where there are several, or none, the newest of them."""
+    if len(rows) == 1:
+        return rows[0]
+    standing = [row for row in rows if row.get("endDate") is None]
+    return max(standing or rows, key=began, default=None)
+
+
+def began(row: Mapping[str, object]) -> tuple[str, int]:
+    """When a row of a history began; ids settle what began at once."""
+    number = row.get("id")
+    return str(row.get("startDate") or ""), number if isinstance(number, int) else 0
+
+
+def public_row(row: Subscriber) -> SubscriberRow:
+    """The line with `currentStatus`, its identifiers in use, and without what unlocks the card."""
+    imsi, number, status = current(row.get("imsiList", ())), current(row.get("phoneNumberList", ())), current(row.get("status", ()))
+    shown: dict[str, object] = {
+        "iccid": imsi.get("iccid") if imsi else None,
+        "imsi": imsi.get("imsi") if imsi else None,
+        "msisdn": number.get("phoneNumber") if number else None,
+        "currentStatus": status.get("status") if status else None,
+        **row,
+    }
+    sim = row.get("sim")
+    if sim is not None:
+        shown["sim"] = {name: value for name, value in sim.items() if name not in SECRETS}
+    return cast(SubscriberRow, shown)
+
+
+def public_rows(rows: Iterable[Subscriber]) -> list[SubscriberRow]:
+    """Lines in the order of their ids, which is the order that cursors follow."""
+    return sorted(map(public_row, rows), key=subscriber_id)
+
+
+def subscriber_id(row: Subscriber | SubscriberRow) -> int:
+    """The number of a line."""
+    return row.get("subscriberId", 0)

@@ -1,0 +1,1 @@
+"""Lines: what the operator sees of them and does with them."""

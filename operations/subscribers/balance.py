@@ -1,0 +1,41 @@
+"""A line's prepaid balance."""
+
+from operations.deps import Ctx
+from operations.services.balances import BalanceChange, BalanceChanged, refuse_gift
+from operations.services.lines import Line, LineRef, own_line
+from operations.services.passing import Data
+from registry.errors import Conflict, NotFound, OcsError
+from registry.limits import Scope
+from registry.operation import Example, operation
+
+
+class LineBalance(BalanceChange, LineRef):
+    """Which line, and how its balance changes."""
+
+
+@operation(
+    "PUT",
+    "/v1/subscribers/{iccid}/balance",
+    scope=Scope.WRITE,
+    upstream=True,
+    operator=True,
+    moves=True,
+    access=own_line,
+    raises=[NotFound, Conflict, OcsError],
+    examples=[
+        Example("Add five euro", {"iccid": "8988303000000912345", "amount": 5.0}, {"data": {"mode": "adapt", "amount": 5.0}}),
+        Example("Empty it", {"iccid": "8988303000000912345", "amount": 0.0, "mode": "set"}, {"data": {"mode": "set", "amount": 0.0}}),
+    ],
+)
+async def modify_subscriber_balance(ctx: Ctx, params: LineBalance, line: Line) -> Data[BalanceChanged]:
+    """Add to a line's prepaid balance, lower it, or set it.
+
+    Spent on usage outside packages. `adapt` without a key adds again when it is repeated.
+
+    A balance never goes below 0. In managed mode it can be lowered only: raising it answers 409 `managed_balance`.
+    """
+    refuse_gift(line.upstream, params, line.row.get("balance", 0.0))
+    await line.upstream.ocs.subscriber.modify_balance(
+        line.subscriber_id, params.amount, set_balance=params.mode == "set", description=params.description
+    )
+    return {"data": {"mode": params.mode, "amount": params.amount}}

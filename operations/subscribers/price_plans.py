@@ -1,0 +1,112 @@
+"""Which price lists a line's usage outside packages is charged by."""
+
+from typing import Annotated
+
+from pydantic import AliasChoices, Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.services.lines import Line, LineRef, find_line
+from operations.services.passing import Data
+from operations.services.upstream import reach
+from operations.services.visible import require_visible
+from registry.errors import NotFound, OcsError
+from registry.limits import Scope
+from registry.operation import Example, operation
+
+PlanId = Annotated[int | None, Field(ge=1, le=2**53 - 1)]
+
+
+class MobilePlan(LineRef):
+    """Which plan; null removes it."""
+
+    plan_id: Annotated[
+        PlanId,
+        Field(validation_alias=AliasChoices("planId", "mobilePlanId", "mobile_plan_id"), description="Tariff id; null removes the plan."),
+    ]
+
+
+class VoipPlan(LineRef):
+    """Which plan; null removes it."""
+
+    plan_id: Annotated[
+        PlanId,
+        Field(
+            validation_alias=AliasChoices("planId", "voipPlanId", "voip_plan_id"),
+            description="Id of list_subscriber_voip_tariff; null removes.",
+        ),
+    ]
+
+
+class PlanChanged(TypedDict):
+    """What applies now."""
+
+    planId: int | None
+
+
+async def mobile_plan_there(ctx: Ctx, params: MobilePlan) -> Line:
+    """The caller's own line, and a plan that its reseller has."""
+    upstream = await reach(ctx)
+    line = await find_line(upstream, params.iccid)
+    if params.plan_id is not None:
+        reseller = await upstream.reseller_id()
+        await require_visible(
+            upstream,
+            "subscriber_tariffs",
+            lambda: upstream.ocs.tariffs.list_subscriber_tariff(reseller_id=reseller),
+            params.plan_id,
+            id="roamingplanid",
+            param="planId",
+            hint="Ask whoever runs the service which price lists your reseller sells by",
+        )
+    return line
+
+
+async def voip_plan_there(ctx: Ctx, params: VoipPlan) -> Line:
+    """The caller's own line, and a plan that its reseller has and did not delete."""
+    upstream = await reach(ctx)
+    line = await find_line(upstream, params.iccid)
+    if params.plan_id is not None:
+        reseller = await upstream.reseller_id()
+        row = await require_visible(
+            upstream,
+            "voip_tariffs",
+            lambda: upstream.ocs.tariffs.list_voip_tariffs(reseller_id=reseller),
+            params.plan_id,
+            id="id",
+            param="planId",
+            hint="list_subscriber_voip_tariff names them",
+        )
+        if row.get("deleted"):
+            raise NotFound("Your reseller has nothing with this planId", param="planId", hint="list_subscriber_voip_tariff names them")
+    return line
+
+
+@operation(
+    "PUT",
+    "/v1/subscribers/{iccid}/mobile-plan",
+    scope=Scope.WRITE,
+    upstream=True,
+    access=mobile_plan_there,
+    raises=[NotFound, OcsError],
+    examples=[Example("Charge by another price list", {"iccid": "8988303000000912345", "planId": 530}, {"data": {"planId": 530}})],
+)
+async def modify_subscriber_mobile_plan(ctx: Ctx, params: MobilePlan, line: Line) -> Data[PlanChanged]:
+    """Choose the price list for a line's usage outside packages, or remove it."""
+    await line.upstream.ocs.packages.modify_mobile_plan(line.subscriber_id, params.plan_id)
+    return {"data": {"planId": params.plan_id}}
+
+
+@operation(
+    "PUT",
+    "/v1/subscribers/{iccid}/voip-plan",
+    scope=Scope.WRITE,
+    upstream=True,
+    access=voip_plan_there,
+    raises=[NotFound, OcsError],
+    examples=[Example("Charge calls over IP by a plan", {"iccid": "8988303000000912345", "planId": 92}, {"data": {"planId": 92}})],
+)
+async def modify_subscriber_voip_plan(ctx: Ctx, params: VoipPlan, line: Line) -> Data[PlanChanged]:
+    """Choose the price list for a line's calls over IP, or remove it."""
+    await line.upstream.ocs.packages.modify_voip_plan(line.subscriber_id, params.plan_id)
+    return {"data": {"planId": params.plan_id}}

@@ -1,0 +1,122 @@
+"""Finding and listing lines."""
+
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import BeforeValidator, Field
+
+from operations.deps import Ctx
+from operations.services.accounts import UpstreamId, require_account
+from operations.services.line_search import Reach, Term, found_lines, term_of
+from operations.services.passing import Data, PartOf, listed
+from operations.services.subscriber_rows import SubscriberRow, public_rows, subscriber_id
+from operations.services.upstream import reach
+from registry.errors import BadRequest, NotFound, OcsError
+from registry.operation import Example, operation
+
+SELECTORS = ("q", "iccid", "msisdn", "imsi", "activationCode")
+
+
+def written(value: object) -> object:
+    """Statuses are read in title case and written in capitals: both are taken."""
+    return value.upper().replace(" ", "_") if isinstance(value, str) and len(value) <= 20 else value
+
+
+Status = Annotated[Literal["ACTIVE", "INACTIVE", "SUSPENDED", "DISCONNECTED", "PENDING", "END_OF_LIFE"], BeforeValidator(written)]
+
+
+class SubscriberSearch(PartOf):
+    """What to look for; at most one of q, iccid, msisdn, imsi and activationCode."""
+
+    q: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=120,
+            description="Beginning of an ICCID (89..., 6+ digits) or number (6+), an IMSI, or part of a name or email.",
+        ),
+    ] = None
+    account_id: Annotated[UpstreamId | None, Field(description="Only of this account.")] = None
+    iccid: Annotated[str | None, Field(pattern=r"^89[0-9]{4,20}$", description="Or its beginning.")] = None
+    msisdn: Annotated[str | None, Field(pattern=r"^\+?[0-9]{6,15}$", description="Or its beginning.")] = None
+    imsi: Annotated[str | None, Field(pattern=r"^[0-9]{6,15}$", description="Or its beginning.")] = None
+    activation_code: Annotated[str | None, Field(min_length=1, max_length=200, description="Exact.")] = None
+    status: Annotated[Status | None, Field(description="Current status.")] = None
+
+
+class SubscriberPage(Data[list[SubscriberRow]]):
+    """Lines, lowest subscriberId first."""
+
+    incomplete: NotRequired[Annotated[bool, Field(description="True when the network has more lines than it lets us read")]]
+
+
+EXAMPLE: SubscriberRow = {
+    "iccid": "8988303000000912345",
+    "msisdn": "882390910045",
+    "subscriberName": "Anna Berg",
+    "currentStatus": "Active",
+    "lastUsageDate": "2027-01-15T09:41:07",
+}
+
+
+async def own_reach(ctx: Ctx, params: SubscriberSearch) -> Reach:
+    """Whose lines may be found. Choice: without an account, names are looked up in the one with the lowest id and numbers in all."""
+    given = [name for name, value in zip(SELECTORS, selectors(params), strict=True) if value is not None]
+    if len(given) > 1:
+        raise BadRequest(f"{given[0]} and {given[1]} were both sent", param=given[1], hint=f"Send at most one of {', '.join(SELECTORS)}")
+    if params.q is not None and not params.q.strip():
+        raise BadRequest("q: got only blanks; it must hold what to look for", param="q", hint="Leave q out to list all lines")
+    upstream = await reach(ctx)
+    if params.account_id is not None:
+        await require_account(upstream, params.account_id)
+        return Reach(upstream, params.account_id, params.account_id)
+    if upstream.managed:
+        own = upstream.account_id or 0  # no account is 0: without one nothing is theirs
+        return Reach(upstream, own, own)
+    accounts = await upstream.accounts()
+    return Reach(upstream, None, accounts[0].get("id") if accounts else None)
+
+
+def selectors(params: SubscriberSearch) -> tuple[str | None, ...]:
+    """The values of SELECTORS."""
+    return params.q, params.iccid, params.msisdn, params.imsi, params.activation_code
+
+
+def term(params: SubscriberSearch) -> Term | None:
+    """What is looked for."""
+    if params.q is not None:
+        return term_of(params.q)
+    if params.iccid is not None:
+        return Term("iccidPrefix", params.iccid)
+    if params.imsi is not None:
+        return Term("imsiPrefix", params.imsi)
+    if params.msisdn is not None:
+        return Term("msisdnPrefix", params.msisdn.removeprefix("+"))
+    return None if params.activation_code is None else Term("activationCode", params.activation_code)
+
+
+@operation(
+    "GET",
+    "/v1/subscribers",
+    upstream=True,
+    operator=True,
+    title="List lines",
+    access=own_reach,
+    raises=[NotFound, OcsError],
+    examples=[Example("Find the line of a customer by name", {"q": "anna"}, {"data": [EXAMPLE]})],
+    tool_defaults={"limit": 20, "fields": ["iccid", "msisdn", "subscriberName", "currentStatus", "lastUsageDate", "balance"]},
+)
+async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: Reach) -> SubscriberPage:
+    """Find or list lines of your account.
+
+    Send at most one of q, iccid, msisdn, imsi, activationCode; none lists the account. More `fields` (sim, email, accountId, imsi, ...)
+    or * on request. One known line: get_subscriber.
+
+    Rows are sorted by subscriberId, which the cursor follows. Former ICCIDs and numbers match too. `incomplete` is true when an account
+    has more lines than the network lets anybody read.
+    """
+    fleet = await found_lines(scope, term(params))
+    rows = public_rows(fleet.rows)
+    if params.status is not None:
+        rows = [row for row in rows if written(row.get("currentStatus")) == params.status]
+    page = listed(ctx, rows, params, subscriber_id)
+    return {"data": page["data"], "incomplete": True} if fleet.incomplete else {"data": page["data"]}

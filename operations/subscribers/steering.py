@@ -1,0 +1,87 @@
+"""Which networks a line prefers."""
+
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.services.lines import Line, LineRef, find_line, own_line
+from operations.services.passing import Data
+from operations.services.upstream import reach
+from operations.services.visible import require_steering_list
+from registry.errors import NotFound, OcsError
+from registry.limits import Scope
+from registry.operation import Example, operation
+
+
+class Steering(LineRef):
+    """Which list; null removes it."""
+
+    list_id: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=2**53 - 1,
+            validation_alias=AliasChoices("listId", "steeringListId", "steering_list_id"),
+            description="Id of list_steering_lists; null removes the list.",
+        ),
+    ]
+
+
+class SteeringChanged(TypedDict):
+    """What applies from the next push on."""
+
+    listId: int | None
+
+
+class SteeringPushed(TypedDict):
+    """The SIM is told by SMS."""
+
+    pushed: Literal[True]
+
+
+async def list_there(ctx: Ctx, params: Steering) -> Line:
+    """The caller's own line, and a list that its reseller has."""
+    upstream = await reach(ctx)
+    line = await find_line(upstream, params.iccid)
+    if params.list_id is not None:
+        await require_steering_list(upstream, params.list_id, "listId")
+    return line
+
+
+@operation(
+    "PUT",
+    "/v1/subscribers/{iccid}/steering-list",
+    scope=Scope.WRITE,
+    upstream=True,
+    operator=True,
+    access=list_there,
+    raises=[NotFound, OcsError],
+    examples=[Example("Prefer the Nordic networks", {"iccid": "8988303000000912345", "listId": 17}, {"data": {"listId": 17}})],
+)
+async def modify_subscriber_steering_list(ctx: Ctx, params: Steering, line: Line) -> Data[SteeringChanged]:
+    """Assign a steering list (preferred networks) to a line, or remove it.
+
+    The SIM learns of it only when push_steering_to_subscriber is called.
+    """
+    await line.upstream.ocs.subscriber.modify_steering_list(line.subscriber_id, params.list_id)
+    return {"data": {"listId": params.list_id}}
+
+
+@operation(
+    "POST",
+    "/v1/subscribers/{iccid}/steering-list/push",
+    scope=Scope.WRITE,
+    upstream=True,
+    access=own_line,
+    raises=[NotFound, OcsError],
+    examples=[Example("Tell the SIM", {"iccid": "8988303000000912345"}, {"data": {"pushed": True}})],
+)
+async def push_steering_to_subscriber(ctx: Ctx, params: LineRef, line: Line) -> Data[SteeringPushed]:
+    """Send a line's steering list to its SIM.
+
+    The preferred networks of the country it is in go out as an SMS to the SIM; a line never seen cannot be told.
+    """
+    await line.upstream.ocs.subscriber.push_steering(line.subscriber_id)
+    return {"data": {"pushed": True}}

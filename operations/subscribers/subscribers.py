@@ -1,0 +1,91 @@
+"""One line; new ones cannot be made."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from operations.deps import Ctx
+from operations.services.lines import Line, LineRef, find_line
+from operations.services.passing import Data
+from operations.services.subscriber_rows import SubscriberRow, public_row
+from operations.services.upstream import reach
+from registry.errors import NotFound, NotSupported, OcsError
+from registry.limits import Scope
+from registry.model import CamelInput
+from registry.operation import Example, operation
+
+
+class SubscriberQuery(LineRef):
+    """Which line, and whether with its fair-use counter."""
+
+    gz_counter: Annotated[bool, Field(description="With greenZoneCounter.")] = False
+
+
+class NewSubscriber(CamelInput):
+    """Anything: it is refused whatever it says."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+EXAMPLE: SubscriberRow = {
+    "iccid": "8988303000000912345",
+    "imsi": "901700000912345",
+    "msisdn": "882390910045",
+    "currentStatus": "Active",
+    "subscriberId": 910045,
+    "accountId": 8101,
+    "account": "Demo Retail",
+    "resellerId": 7001,
+    "reseller": "Fjord Mobile",
+    "subscriberName": "Anna Berg",
+    "balance": 0.0,
+    "lastUsageDate": "2027-01-15T09:41:07",
+    "allowedData": True,
+    "sim": {"id": 760112, "subscriberId": 910045, "esim": True, "status": "AFFECTED"},
+}
+
+
+async def own_line_in_full(ctx: Ctx, params: SubscriberQuery) -> Line:
+    """The caller's own line; the counter comes with the same call."""
+    return await find_line(await reach(ctx), params.iccid, green_zone=params.gz_counter)
+
+
+@operation(
+    "GET",
+    "/v1/subscribers/{iccid}",
+    upstream=True,
+    operator=True,
+    title="Get line",
+    access=own_line_in_full,
+    raises=[NotFound, OcsError],
+    examples=[Example("What do we know of this line?", {"iccid": "8988303000000912345"}, {"data": EXAMPLE})],
+)
+async def get_subscriber(ctx: Ctx, params: SubscriberQuery, line: Line) -> Data[SubscriberRow]:
+    """Get one line: status, identifiers, SIM, last network, histories.
+
+    Packages are in list_subscriber_packages, usage in subscriber_usage. `sim.activationCode` is a secret.
+
+    PIN and PUK are never shown. Histories (status, imsiList, phoneNumberList) hold former values with their endDate.
+    """
+    return {"data": public_row(line.row)}
+
+
+@operation(
+    "POST",
+    "/v1/subscribers",
+    scope=Scope.WRITE,
+    tool=False,
+    title="Create line",
+    raises=[NotSupported],
+    examples=[Example("Lines come from inventory", {})],
+)
+async def create_subscriber(ctx: Ctx, params: NewSubscriber) -> Data[SubscriberRow]:
+    """Refuse: lines are not made here, they are issued from inventory.
+
+    Always answers 501 PROVISIONING_NOT_SUPPORTED, whatever the body says. Use issue_esim_from_inventory.
+    """
+    raise NotSupported(
+        "Lines cannot be created: they are issued from an account's inventory. Nothing was done",
+        code="PROVISIONING_NOT_SUPPORTED",
+        hint="POST /v1/subscribers/issue-from-inventory issues a free eSIM with a package; esim_status_per_account counts them",
+    )

@@ -1,0 +1,18 @@
+"""What binds each sealed value to its row: the `field` its writers, its readers and `rekey` name to the keyring."""
+
+OWN_TOKEN_FIELD = "own_token"
+
+
+def esim_field(intent: str) -> str:
+    """An intent's eSIM."""
+    return f"esim|{intent}"
+
+
+def webhook_secret_field(endpoint: str) -> str:
+    """A webhook endpoint's signing secrets: a rotation moves one to the other column, so both are bound alike."""
+    return f"webhook|{endpoint}"
+
+
+def claim_field(operation: str, key: str) -> str:
+    """The stored answer of an idempotency key."""
+    return f"claim|{operation}|{key}"

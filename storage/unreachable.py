@@ -1,0 +1,61 @@
+"""Why a PostgreSQL server cannot be reached, as a class: its own text names hosts, users and databases, and is not repeated.
+
+For the person at the terminal. Answers of the API say only that the database is unavailable.
+"""
+
+import re
+
+from registry.errors import StoreUnavailable
+
+# libpq gives a failed connection no code, so its words decide; in another language, or in new words, the general sentence is left.
+# The order matters: a refusal of the server names what was refused, and several addresses may fail for several reasons.
+REASONS = (
+    ("password authentication failed", "the password or the user was rejected"),
+    ("no password supplied", "the server asks for a password, and none is given"),
+    ("no pg_hba.conf entry", "the server does not admit this user from this machine, or only with TLS (its pg_hba.conf says whom)"),
+    ("authentication failed", "the server rejected the user"),
+    ("permission denied for database", "the user may not use the database"),
+    ("database system is", "the server is starting or stopping"),
+    ("too many clients", "the server has no connection left"),
+    ("remaining connection slots", "the server has no connection left"),
+    ("certificate", "TLS failed: the certificate was not accepted"),
+    ("does not support ssl", "TLS failed: the server does not offer it"),
+    ("ssl", "TLS failed"),
+    ("could not translate host name", "its host name is not known"),
+    ("failed to resolve host", "its host name is not known"),
+    ("name or service not known", "its host name is not known"),
+    ("connection refused", "the connection was refused; nothing listens at that host and port"),
+    ("no such file or directory", "nothing listens at that socket"),
+    ("timeout", "it did not answer in time"),
+    ("timed out", "it did not answer in time"),
+    ("unreachable", "there is no way to that host"),
+)
+BAD_ADDRESS = "SERVICE_DATABASE_URL cannot be read: postgresql://user:password@host:port/name, special characters of the password as %XX"
+SPELLING = (
+    "invalid percent-encoded",
+    "invalid port",
+    "invalid uri",
+    "invalid connection option",
+    "invalid integer value",
+    "in uri",
+    'missing "="',
+)
+NO_PRIVILEGE = "42501"
+
+
+def unreachable(error: Exception) -> StoreUnavailable:
+    """The refusal for a connection that could not be made, or that may not do what every start does."""
+    text = str(error).lower()
+    state: object = getattr(error, "sqlstate", None)
+    if state is None and any(words in text for words in SPELLING):
+        return StoreUnavailable(BAD_ADDRESS)
+    reason = "the user may not read its tables" if state == NO_PRIVILEGE else cause(text)
+    return StoreUnavailable(f"the database cannot be reached: {reason}")
+
+
+def cause(text: str) -> str:
+    """The class of a failure, from the lower-case words of libpq and of the server."""
+    missing = re.search(r'(database|role) "[^"]*" does not exist', text)
+    if missing:
+        return "there is no database of that name on the server" if missing[1] == "database" else "the server does not know the user"
+    return next((reason for words, reason in REASONS if words in text), "the server's log may say why")

@@ -1,0 +1,78 @@
+"""Notifications, and what is kept of them."""
+
+from typing import NamedTuple
+
+import httpx
+import orjson
+import sqlalchemy as sa
+
+from clients.webhooks.signature import sign
+from storage.country_ring import country_history
+from storage.schema import InboundPushTable, NetworkEventTable
+from storage.statement import Query, table
+from tests.world import World
+
+PATH = "/v1/webhooks/bridge4ip"
+INTERNAL = "internal-key-of-the-bridge"
+SECRET = "whsec_YnJpZGdlLXNlY3JldC1mb3ItdGVzdHMtMDEyMw=="
+ICCID = "8988303000000912345"
+OK = {"result": {"code": 0, "msg": "OK"}}
+SEEN, PUSH = table(NetworkEventTable), table(InboundPushTable)
+
+
+class Kept(NamedTuple):
+    """A network event in the store."""
+
+    iccid: str
+    bridge_type: str
+    mcc: str | None
+    mnc: str | None
+    data: str
+    occurred_at: float
+
+
+class Count(NamedTuple):
+    rows: int
+
+
+KEPT = Query(Kept, sa.select(*(SEEN.c[name] for name in Kept._fields)).order_by(SEEN.c.id))
+REMEMBERED = Query(Count, sa.select(sa.func.count().label("rows")).select_from(PUSH))
+
+
+def status(state: str, iccid: str = ICCID) -> dict[str, object]:
+    return {"iccid": iccid, "imsi": "001010123456789", "eid": "89049032000000000000000000000123", "subsId": 7, "status": state}
+
+
+def place(iccid: str = ICCID, mcc: object = 208, mnc: object = 1, at: object = "2027-01-15T11:59:00", **more: object) -> dict[str, object]:
+    return {"locationUpdate": {"iccid": iccid, "imsi": "001010123456789", "subsId": 7, "mcc": mcc, "mnc": mnc, "eventTimeUtc": at, **more}}
+
+
+def signed(body: bytes, world: World, id: str = "msg_1", *, age: int = 0, secret: str = SECRET) -> dict[str, str]:
+    """The headers of a signed notification."""
+    headers = sign([secret], id, int(world.clock.now()) - age, body)
+    del headers["Connectivity-Signature"]
+    return headers
+
+
+async def push_signed(http: httpx.AsyncClient, world: World, body: object, id: str) -> httpx.Response:
+    raw = orjson.dumps(body)
+    return await http.post(PATH, content=raw, headers={"content-type": "application/json", **signed(raw, world, id)})
+
+
+async def kept(world: World) -> list[Kept]:
+    return await world.store.read(lambda connection: connection.all(KEPT))
+
+
+async def states(world: World) -> list[str]:
+    """The eSIM states that counted."""
+    return [orjson.loads(row.data)["status"] for row in await kept(world)]
+
+
+async def remembered(world: World) -> int:
+    counted = await world.store.read(lambda connection: connection.first(REMEMBERED))
+    assert counted is not None
+    return counted.rows
+
+
+async def countries(world: World, iccid: str = ICCID) -> list[str]:
+    return [entry.country for entry in await world.store.read(country_history, iccid=iccid, limit=50)]

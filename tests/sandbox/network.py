@@ -1,0 +1,93 @@
+"""The seeded network without history, and a way to speak its wire."""
+
+import pickle
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
+
+import orjson
+
+from clients.sandbox.ocs.desk import Answer
+from clients.sandbox.ocs.entities import Line
+from clients.sandbox.ocs.sandbox import Sandbox
+from clients.sandbox.ocs.seed.build import build
+from clients.sandbox.ocs.state import World
+
+NOON = 1_789_992_000
+"""2026-09-21T12:00:00 UTC."""
+FJORD, ALPINE = "sandbox-7001-token", "sandbox-7002-token"
+TELENOR = 1
+LINES = 120
+"""As few as still have every kind among them: a world is unpacked for nearly every test."""
+
+
+@cache
+def seeded() -> bytes:
+    """The world, packed: each test unpacks its own."""
+    return pickle.dumps(build(1, NOON, history_days=0, lines=LINES))
+
+
+class Wall:
+    """The time outside, moved by hand."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Network:
+    """A sandbox of its own, and what a test asks it."""
+
+    def __init__(self, *, following: bool = False, refuse_status: int = 200) -> None:
+        self.world = cast(World, pickle.loads(seeded()))
+        self.wall = Wall()
+        self.slept: list[float] = []
+        self.sandbox = Sandbox(self.world, wall=self.wall, following=following, refuse_status=refuse_status, sleep=self.sleep)
+
+    async def sleep(self, seconds: float) -> None:
+        """No test waits."""
+        self.slept.append(seconds)
+
+    async def send(self, body: bytes, *, version: str = "v1", query: str = f"token={FJORD}", **more: Any) -> Answer:
+        """A body as it is."""
+        return await self.sandbox.handle("POST", f"/ocs-custo/main/{version}", query, more.get("headers"), body, more.get("client", ""))
+
+    async def ask(self, method: str, params: object, *, version: str = "v1", token: str = FJORD) -> dict[str, Any]:
+        """A call and its whole answer."""
+        answer = await self.send(orjson.dumps({method: params}), version=version, query=f"token={token}")
+        assert answer.status == 200
+        return orjson.loads(answer.body)
+
+    async def get(self, method: str, params: object, *, version: str = "v1", token: str = FJORD) -> Any:
+        """The payload of a call that succeeds."""
+        answer = await self.ask(method, params, version=version, token=token)
+        assert answer["status"] == {"code": 0, "msg": "OK"}, answer
+        return next((value for key, value in answer.items() if key != "status"), None)
+
+    async def code(self, method: str, params: object, *, version: str = "v1", token: str = FJORD) -> int:
+        """How a call ends."""
+        return (await self.ask(method, params, version=version, token=token))["status"]["code"]
+
+    async def control(self, verb: str, name: str, value: object = None, *, query: str = "", status: int = 200) -> Any:
+        """The control API."""
+        answer = await self.sandbox.handle(verb, f"/control/{name}", query, {}, b"" if value is None else orjson.dumps(value))
+        assert answer.status == status, answer.body
+        return orjson.loads(answer.body)
+
+    def line(self, fits: Callable[[Line], bool] = lambda line: True, *, account: int = 8101) -> Line:
+        """The first line of an account that fits."""
+        return next(line for line in self.world.lines_of(account) if fits(line))
+
+    def active(self) -> Line:
+        """An active eSIM with no series."""
+        return self.line(lambda line: line.status == "ACTIVE" and line.sim.esim and not line.series)
+
+    def ended(self) -> Line:
+        """A line at its end of life."""
+        return next(line for line in self.world.lines.values() if line.status == "END_OF_LIFE" and line.reseller_id == 7001)
+
+    def foreign(self) -> Line:
+        """A line of the other reseller."""
+        return self.line(account=8201)

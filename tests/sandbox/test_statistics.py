@@ -1,0 +1,255 @@
+"""Usage and signalling over a period, as the wire answers them."""
+
+from datetime import date
+
+from inline_snapshot import snapshot
+
+from clients.sandbox.ocs import charging, life, packages
+from clients.sandbox.ocs.entities import DATA, DAY, MOC
+from clients.sandbox.ocs.state import World
+from clients.sandbox.ocs.statistics import events_over, usage_over
+from tests.sandbox.small import BERGEN, MIB, NOON, OSLO, STOCKHOLM, small_world
+
+FIRST, NEXT = date(2026, 1, 31), date(2026, 2, 1)
+MIDNIGHT = NOON + DAY // 2
+
+
+def used_world() -> World:
+    """Two days with use in two countries, some of it paid by the balance."""
+    world = small_world()
+    subscriber = world.lines[900]
+    packages.assign(world, subscriber, world.templates[50], period=None, validity_days=None)
+    charging.use(world, subscriber, DATA, 101 * MIB, network_id=OSLO, at=NOON + 30)
+    charging.use(world, subscriber, MOC, 60, network_id=BERGEN, at=MIDNIGHT - 1, other_party="4790000001")
+    charging.use(world, subscriber, DATA, 3 * MIB, network_id=STOCKHOLM, at=MIDNIGHT)
+    return world
+
+
+def test_a_period_without_use_has_zeros_and_no_usages() -> None:
+    world = used_world()
+    assert usage_over(world, world.lines[900], date(2026, 3, 1), date(2026, 3, 7)) == {
+        "total": {"resellerCost": 0.0, "subscriberCost": 0.0}
+    }
+
+
+def test_totals_add_up_per_type_country_and_operator() -> None:
+    world = used_world()
+    assert usage_over(world, world.lines[900], FIRST, NEXT)["total"] == snapshot(
+        {
+            "resellerCost": 0.26,
+            "subscriberCost": 0.176,
+            "quantityPerType": {"1": 60, "33": 109051904},
+            "quantityPerCountry": [
+                {
+                    "mcc": 240,
+                    "name": "Sweden",
+                    "alpha2": "se",
+                    "qty": 3145728,
+                    "quantityPerOperator": [{"mnc": 1, "name": "Svea", "qty": 3145728}],
+                },
+                {
+                    "mcc": 242,
+                    "name": "Norway",
+                    "alpha2": "no",
+                    "qty": 105906236,
+                    "quantityPerOperator": [
+                        {"mnc": 1, "name": "Oslo Tele", "qty": 105906176},
+                        {"mnc": 2, "name": "Bergen Mobil", "qty": 60},
+                    ],
+                },
+            ],
+        }
+    )
+
+
+def test_days_begin_at_midnight_utc_and_both_ends_are_included() -> None:
+    world = used_world()
+    answer = usage_over(world, world.lines[900], FIRST, NEXT)
+    assert [row["day"] for row in answer["usages"][0]["subsPeriodUsages"]] == ["2026-01-31", "2026-02-01"]  # pyright: ignore[reportIndexIssue]  # a decoded body
+    [only] = usage_over(world, world.lines[900], NEXT, NEXT)["usages"]  # pyright: ignore[reportGeneralTypeIssues]  # a decoded body
+    assert only == snapshot(
+        {
+            "subscriberId": 900,
+            "total": {
+                "resellerCost": 0.009,
+                "subscriberCost": 0.021,
+                "quantityPerType": {"33": 3145728},
+                "quantityPerCountry": [
+                    {
+                        "mcc": 240,
+                        "name": "Sweden",
+                        "alpha2": "se",
+                        "qty": 3145728,
+                        "quantityPerOperator": [{"mnc": 1, "name": "Svea", "qty": 3145728}],
+                    }
+                ],
+            },
+            "subsPeriodUsages": [
+                {
+                    "day": "2026-02-01",
+                    "total": {
+                        "resellerCost": 0.009,
+                        "subscriberCost": 0.021,
+                        "quantityPerType": {"33": 3145728},
+                        "quantityPerCountry": [
+                            {
+                                "mcc": 240,
+                                "name": "Sweden",
+                                "alpha2": "se",
+                                "qty": 3145728,
+                                "quantityPerOperator": [{"mnc": 1, "name": "Svea", "qty": 3145728}],
+                            }
+                        ],
+                    },
+                    "subsDailyUsages": [
+                        {
+                            "subscriberId": 900,
+                            "sessionId": "ocs;1769904000;3",
+                            "usageDateUtc": "2026-02-01T00:00:00",
+                            "usageType": 33,
+                            "accountId": 81,
+                            "accountName": "Retail",
+                            "resellerId": 7,
+                            "resellerName": "Fjord",
+                            "mcc": 240,
+                            "mnc": 1,
+                            "country": "Sweden",
+                            "countryAlpha2": "se",
+                            "operator": "Svea",
+                            "quantity": 3145728,
+                            "resellerCost": 0.009,
+                            "resellerPlanId": 512,
+                            "resellerCurrencyId": 1,
+                            "resellerConvertRate": 1.0,
+                            "resellerPrepaidPackageQty": 0,
+                            "subscriberCost": 0.021,
+                            "lac": 3921,
+                            "cellId": 42963,
+                            "rat": "4G - LTE",
+                            "imei": "351271000009003",
+                            "imsi": 90170,
+                            "sponsorImsi": 901700000000900,
+                            "accountChargeEntity": False,
+                            "resellerPlanRuleId": 103,
+                            "subscriberPlanId": 530,
+                            "subscriberPlanRuleId": 299,
+                            "subscriberCurrencyId": 1,
+                            "subscriberConvertRate": 1.0,
+                            "apn": "internet",
+                        }
+                    ],
+                }
+            ],
+        }
+    )
+
+
+def test_a_call_record_names_package_plan_and_number_only_where_there_is_one() -> None:
+    world = used_world()
+    [usage] = usage_over(world, world.lines[900], FIRST, FIRST)["usages"]  # pyright: ignore[reportGeneralTypeIssues]  # a decoded body
+    rows = usage["subsPeriodUsages"][0]["subsDailyUsages"]
+    names = ("quantity", "subscriberPrepaidPackageQty", "subscriberPlanRuleId", "otherPartyNumber", "apn")
+    assert [[row.get(name) for name in names] for row in rows] == snapshot(
+        [[104857600, 104857600, None, None, "internet"], [1048576, None, 201, None, "internet"], [60, None, 202, "4790000001", None]]
+    )
+    assert rows[0]["sessionId"] == rows[1]["sessionId"] != rows[2]["sessionId"]
+
+
+def test_signalling_is_sorted_into_sections_with_the_offset_in_its_times() -> None:
+    world = used_world()
+    assert events_over(world, world.lines[900], FIRST, FIRST) == snapshot(
+        {
+            "mapAnswer": {
+                "events": [
+                    {
+                        "eventTime": "2026-02-01T00:59:59.000+01:00",
+                        "mcc": 242,
+                        "mnc": 2,
+                        "service": "Mobility",
+                        "o_gt": "N/A",
+                        "o_ssn": "7",
+                        "d_gt": "N/A",
+                        "d_ssn": "6",
+                        "opcode": "2",
+                        "shortCode": "UL",
+                        "longCode": "UpdateLocation",
+                        "result": "Success",
+                        "in_imsi": "901700000000900",
+                        "protocol": "MAP",
+                        "acn": "networkLocUpContext-v3",
+                        "host": "N/A",
+                        "countryName": "Norway",
+                        "countryAlpha2": "no",
+                        "operator": "Bergen Mobil",
+                    }
+                ]
+            },
+            "s6aAnswer": {
+                "events": [
+                    {
+                        "eventTime": "2026-01-31T13:00:30.000+01:00",
+                        "service": "S6a",
+                        "cmdCode": "316",
+                        "cmdNameShort": "ULR",
+                        "cmdNameLong": "Update-Location-Request",
+                        "protocol": "S6a",
+                        "sponsor_imsi": "901700000000900",
+                        "subs_imsi": "901700000000900",
+                        "mvno": "Fjord",
+                        "code": "2001",
+                        "oper_allowed": "true",
+                        "customer": "Retail",
+                        "session": "1.900.1769860830",
+                        "orig_realm": "epc.mnc001.mcc242.3gppnetwork.org",
+                        "orig_host": "mme.epc.mnc001.mcc242.3gppnetwork.org",
+                        "dest_realm": "N/A",
+                        "host": "N/A",
+                        "user_apn": "N/A",
+                        "sponsor": "SPX",
+                        "countryName": "Norway",
+                        "countryAlpha2": "no",
+                        "operator": "Oslo Tele",
+                    }
+                ]
+            },
+            "gyAnswer": {
+                "events": [
+                    {
+                        "eventTime": "2026-01-31T13:00:30.000+01:00",
+                        "hopByHopS": "N/A",
+                        "endToEndS": "N/A",
+                        "hopByHopL": "N/A",
+                        "endToEndL": "N/A",
+                        "originHost": "pgw.epc.mnc001.mcc242.3gppnetwork.org",
+                        "originRealm": "epc.mnc001.mcc242.3gppnetwork.org",
+                        "requestType": "Term",
+                        "session": "ocs;1769860830;1",
+                        "msisdn": "88900",
+                        "imei": "351271000009003",
+                        "apn": "internet",
+                        "ratTypes": "4G - LTE",
+                        "userLocationInfoMCC": "242",
+                        "userLocationInfoMNC": "01",
+                        "userLocationInfoLAC": "N/A",
+                        "userLocationInfoSAC": "N/A",
+                        "usedUnits": "105906176",
+                        "responseCode": "2001",
+                        "sgsnip": "N/A",
+                        "rreResponse": "N/A",
+                        "ratingGroup": "N/A",
+                        "rreAllowedQuota": "N/A",
+                        "countryName": "Norway",
+                        "countryAlpha2": "no",
+                        "operator": "Oslo Tele",
+                    }
+                ]
+            },
+        }
+    )
+
+
+def test_a_section_without_events_is_absent() -> None:
+    world = small_world()
+    assert events_over(world, world.lines[900], FIRST, NEXT) == {}
+    life.attach(world, world.lines[900], OSLO, NOON)
+    assert list(events_over(world, world.lines[900], FIRST, NEXT)) == ["s6aAnswer"]

@@ -1,0 +1,137 @@
+"""The envelope, the credentials, the addresses, and the ways into the sandbox."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from starlette.types import Message
+
+from clients.sandbox.ocs.app import PIECE, make_app, reply
+from clients.sandbox.ocs.desk import Answer
+from clients.sandbox.ocs.entities import Token
+from clients.sandbox.ocs.sandbox import Sandbox
+from clients.sandbox.ocs.seed.build import build
+from clients.sandbox.ocs.state import World
+from clients.sandbox.ocs.transport import SandboxTransport
+from tests.sandbox.network import ALPINE, FJORD, LINES, NOON, Network
+
+pytestmark = pytest.mark.anyio
+INFO = b'{"getResellerInfo":{}}'
+NO_ACCOUNT = b'{"status":{"code":8,"msg":"no API account for this token"}}'
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    transport = SandboxTransport(Network().sandbox)
+    async with httpx.AsyncClient(transport=transport, base_url="https://ocs.test/v1", params={"token": FJORD}) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"1", b"{}", b'{"listSponsor":7001,"getResellerInfo":{}}', b'{"listSponsor":NaN}', b"[" * 5000, b"\xff"],
+)
+async def test_a_body_that_is_not_one_method_is_refused_with_2(body: bytes) -> None:
+    answer = await Network().send(body)
+    assert (answer.status, answer.body[:20]) == (200, b'{"status":{"code":2,')
+
+
+async def test_an_unknown_method_is_refused_with_1() -> None:
+    assert await Network().ask("getPrepaidPackageTemplate", {}) == {"status": {"code": 1, "msg": "unknown request"}}
+
+
+@pytest.mark.parametrize("method", ["getResellerInfo", "listSubscriber", "createLocationZone"])
+async def test_the_second_version_knows_two_methods_only(method: str) -> None:
+    assert await Network().code(method, {}, version="v2") == 1
+
+
+@pytest.mark.parametrize("scheme", ["Token", "Bearer", "bearer"])
+async def test_a_token_may_come_in_the_header(scheme: str) -> None:
+    answer = await Network().send(INFO, query="", headers={"authorization": f"{scheme} {FJORD}"})
+    assert b'"id":7001' in answer.body
+
+
+async def test_the_token_of_the_query_wins() -> None:
+    answer = await Network().send(INFO, query=f"token={ALPINE}", headers={"authorization": f"Bearer {FJORD}"})
+    assert b'"id":7002' in answer.body
+
+
+@pytest.mark.parametrize("query", ["", "token=", "token=wrong", "TOKEN=" + FJORD])
+async def test_a_wrong_token_is_code_8_with_http_200_and_may_be_http_401(query: str) -> None:
+    assert await Network().send(INFO, query=query) == Answer(200, NO_ACCOUNT)
+    assert await Network(refuse_status=401).send(INFO, query=query) == Answer(401, NO_ACCOUNT)
+
+
+async def test_a_token_may_be_bound_to_addresses() -> None:
+    network = Network()
+    network.world.tokens["bound"] = Token("bound", 7001, ("192.0.2.1",))
+    assert b'"code":9' in (await network.send(INFO, query="token=bound", client="192.0.2.2")).body
+    assert b'"code":0' in (await network.send(INFO, query="token=bound", client="192.0.2.1")).body
+
+
+async def test_any_address_that_ends_in_a_version_is_served_and_only_by_post() -> None:
+    sandbox = Network().sandbox
+    for path in ("/v1", "/v1/", "/ocs-custo/main/v1", "/a/b/v1"):
+        assert (await sandbox.handle("POST", path, f"token={FJORD}", {}, INFO)).status == 200
+    assert (await sandbox.handle("POST", "/ocs-custo/main", f"token={FJORD}", {}, INFO)).status == 404
+    assert (await sandbox.handle("GET", "/v1", f"token={FJORD}")).status == 405
+
+
+async def test_the_statistics_server_has_only_statistics_and_the_main_one_has_them_too() -> None:
+    network = Network()
+    params = {"subscriber": {"subscriberId": network.active().id}, "period": {"start": "2026-09-21", "end": "2026-09-21"}}
+    for version in ("v1", "../as/v1"):
+        assert await network.code("subscriberUsageOverPeriod", params, version=version) == 0
+    assert await network.code("getResellerInfo", {}, version="../as/v1") == 1
+
+
+async def test_httpx_reaches_the_sandbox_in_process(http: httpx.AsyncClient) -> None:
+    answer = await http.post("", content=INFO)
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["getResellerInfo"]["balance"] == "1530,20"
+
+
+async def test_a_world_is_built_once_when_the_first_request_comes() -> None:
+    built: list[int] = []
+
+    def factory() -> World:
+        built.append(1)
+        return build(1, NOON, history_days=0, lines=20)
+
+    sandbox = Sandbox(factory, wall=lambda: 0.0)
+    assert sandbox.world is None
+    for _ in range(2):
+        assert (await sandbox.handle("POST", "/v1", f"token={FJORD}", {}, INFO)).status == 200
+    assert built == [1]
+
+
+async def test_a_fork_goes_its_own_way() -> None:
+    network = Network()
+    fork = network.sandbox.fork()
+    await network.control("POST", "advance", {"days": 1})
+    assert network.sandbox.world is not None
+    assert fork.world is not None
+    assert network.sandbox.world.now - fork.world.now == 86_400
+
+
+async def test_the_app_speaks_the_wire_and_refuses_a_body_without_end() -> None:
+    transport = httpx.ASGITransport(make_app(Network().sandbox))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        answer = await client.post("/v1", params={"token": FJORD}, content=INFO)
+        assert answer.json()["getResellerInfo"]["id"] == 7001
+        assert (await client.get("/control/state")).json()["lines"] == LINES
+        assert (await client.post("/v1", content=b" " * ((1 << 20) + 1))).status_code == 413
+
+
+async def test_a_long_answer_is_sent_in_pieces() -> None:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    body = bytes(range(256)) * (PIECE // 256) * 2 + b"end"
+    await reply(send, Answer(200, body))
+    pieces = [message["body"] for message in sent[1:]]
+    assert [len(piece) for piece in pieces] == [PIECE, PIECE, 3]
+    assert b"".join(pieces) == body
+    assert [message["more_body"] for message in sent[1:]] == [True, True, False]

@@ -1,0 +1,134 @@
+"""The ring of countries: the order of time, whatever the order of arrival."""
+
+import asyncio
+import random
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from operator import itemgetter
+from typing import NamedTuple
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from registry.ids import Ids
+from storage.connection import Connection
+from storage.country_ring import MOST_ENTRIES, MOST_REPEATS, SEEN, CountryEntry, country_history, enter_country
+from storage.statement import Command, Query
+from storage.store import Store
+from tests.world import NOON, CountingIds, SettableClock
+
+pytestmark = pytest.mark.anyio
+ICCID = "8988303000000912345"
+IDS = CountingIds(SettableClock())
+MCC = {"FR": "208", "DE": "262", "CH": "228"}
+EMPTY = Command(sa.delete(SEEN))
+
+
+class Rows(NamedTuple):
+    rows: int
+
+
+COUNT = Query(Rows, sa.select(sa.func.count().label("rows")).select_from(SEEN))
+
+
+def sighting(country: str, at: float, mnc: str | None = "01") -> CountryEntry:
+    return CountryEntry(country, MCC.get(country, "999"), mnc, at)
+
+
+def enter(connection: Connection, seen: CountryEntry, *, iccid: str = ICCID, ids: Ids = IDS) -> bool:
+    return enter_country(connection, iccid=iccid, now=NOON, ids=ids, **seen._asdict())
+
+
+def enter_all(connection: Connection, seen: Iterable[CountryEntry]) -> list[CountryEntry]:
+    connection.run(EMPTY)
+    for one in seen:
+        enter(connection, one)
+    return country_history(connection, iccid=ICCID, limit=MOST_ENTRIES)
+
+
+def ring_of(seen: Iterable[CountryEntry]) -> list[CountryEntry]:
+    """What the ring must hold, from all sightings at once."""
+    ordered = sorted(set(seen), key=lambda one: (one.occurred_at, one.country, one.mcc, one.mnc or ""))
+    entries = ordered[:1] + [after for before, after in pairwise(ordered) if after.country != before.country]
+    return entries[::-1][:MOST_ENTRIES]
+
+
+async def shown(store: Store, limit: int = MOST_ENTRIES) -> list[tuple[str, float]]:
+    return [(entry.country, entry.occurred_at) for entry in await store.read(country_history, iccid=ICCID, limit=limit)]
+
+
+async def test_an_entry_is_a_change_of_country(store: Store) -> None:
+    said = [await store.write(enter, sighting(country, at)) for at, country in enumerate(["FR", "FR", "DE", "FR", "FR"])]
+    assert said == [True, False, True, True, False]
+    assert await shown(store) == [("FR", 3), ("DE", 2), ("FR", 0)]
+    assert await shown(store, 1) == [("FR", 3)]
+
+
+async def test_a_late_sighting_is_put_in_its_place(store: Store) -> None:
+    await store.write(enter, sighting("FR", 10))
+    await store.write(enter, sighting("FR", 30))
+    assert await shown(store) == [("FR", 10)]
+    assert await store.write(enter, sighting("DE", 20)) is True
+    assert await shown(store) == [("FR", 30), ("DE", 20), ("FR", 10)]
+    assert await store.write(enter, sighting("FR", 5)) is True
+    assert await shown(store) == [("FR", 30), ("DE", 20), ("FR", 5)]
+
+
+async def test_the_same_sighting_twice_is_one_row(store: Store) -> None:
+    for mnc in (None, None, "01", "01"):
+        await store.write(enter, sighting("FR", 1, mnc))
+    assert await store.read(lambda connection: connection.all(COUNT)) == [Rows(2)]
+    assert await store.read(country_history, iccid=ICCID, limit=5) == [sighting("FR", 1, None)]
+
+
+async def test_lines_have_rings_of_their_own(store: Store) -> None:
+    await store.write(enter, sighting("FR", 1))
+    assert await store.write(enter, sighting("FR", 2), iccid=ICCID + "1") is True
+    assert await shown(store) == [("FR", 1)]
+
+
+async def test_the_newest_fifty_stay_and_the_table_does_not_grow(store: Store) -> None:
+    travels = [sighting("FR" if at % 2 else "DE", at) for at in range(130)]
+    assert [entry.occurred_at for entry in await store.write(enter_all, travels)] == list(range(129, 79, -1))
+    assert await store.read(lambda connection: connection.all(COUNT)) == [Rows(MOST_ENTRIES + 1)]
+    assert await store.write(enter, sighting("CH", 3)) is False
+    assert await store.write(enter, sighting("FR", 78.5)) is False
+    assert [at for _, at in await shown(store)] == list(range(129, 79, -1))
+
+
+async def test_a_line_that_stays_keeps_one_entry_and_few_rows(store: Store) -> None:
+    stay = [sighting("FR", at) for at in range(150)]
+    assert await store.write(enter_all, stay) == stay[:1]
+    assert await store.read(lambda connection: connection.all(COUNT)) == [Rows(MOST_REPEATS + 1)]
+
+
+async def test_concurrent_sightings_give_the_ring_of_all_of_them(store: Store) -> None:
+    seen = [sighting("FR" if at // 2 % 2 else "DE", at) for at in range(48)]
+    shuffled = random.Random(7).sample(seen, len(seen))
+    await asyncio.gather(*(store.write(enter, one) for one in shuffled))
+    assert await store.read(country_history, iccid=ICCID, limit=50) == ring_of(seen)
+
+
+SIGHTINGS = st.lists(
+    st.builds(sighting, st.sampled_from(["FR", "DE", "CH"]), st.integers(0, 40).map(float), st.sampled_from([None, "01", "02"])),
+    max_size=MOST_REPEATS,
+)
+TRAVELS = st.lists(st.tuples(st.integers(0, 675), st.integers(0, 40)), min_size=60, max_size=90, unique_by=itemgetter(0))
+SLOW = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@given(seen=SIGHTINGS)
+@SLOW
+async def test_any_order_of_arrival_gives_the_same_ring(store: Store, seen: Sequence[CountryEntry]) -> None:
+    assert await store.write(enter_all, seen) == ring_of(seen)
+
+
+@given(travels=TRAVELS)
+@SLOW
+async def test_any_order_of_arrival_gives_the_same_ring_beyond_fifty_entries(store: Store, travels: list[tuple[int, int]]) -> None:
+    """Every sighting in a country of its own: nothing is a repeat, so nothing but the cap leaves a row out."""
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    seen = [sighting(letters[number // 26] + letters[number % 26], at) for number, at in travels]
+    assert await store.write(enter_all, seen) == ring_of(seen)

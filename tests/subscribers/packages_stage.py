@@ -1,0 +1,85 @@
+"""An operator with a drawer of unused lines on the simulated network, and another one beside it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from clients.sandbox.ocs.entities import Line, Package
+from clients.sandbox.ocs.state import World as Network
+from operations.subscribers import package_changes, package_dates, package_removal, packages, recurring_packages
+from registry.catalogue import Catalogue, Toolset
+from registry.limits import Limits, Tier
+from tests.world import World, open_world
+
+CATALOGUE = Catalogue([Toolset("subscribers", "Lines.", (packages, recurring_packages, package_removal, package_changes, package_dates))])
+ONE_TIME, MONTHLY = "Nordic 1GB 30d", "Nordic monthly 3GB"
+READS = {"getSingleSubscriber", "listSubscriberPrepaidPackages", "listPrepaidPackageTemplate", "getResellerInfo", "listResellerAccount"}
+
+
+NUMBERS = {"packageId", "subscriberprepaidpackageid", "subscriberid", "subscriberId", "subscriber", "esimId", "subsPackageId", "id"}
+DRAWN = NUMBERS | {"iccid", "activationCode", "urlQrCode", "userSimName", "recurringPackage", "recurringId"}
+
+
+def plain(value: Any) -> Any:
+    """An answer without the numbers and codes that the simulated network drew."""
+    if isinstance(value, list):
+        return [plain(row) for row in value]
+    if isinstance(value, dict):
+        return {name: type(inner).__name__ if name in DRAWN and inner is not None else plain(inner) for name, inner in value.items()}
+    return value
+
+
+@dataclass(slots=True)
+class Stage:
+    """The service, its network, and a client of the operator whose account is 8101."""
+
+    world: World
+    network: Network
+    http: httpx.AsyncClient
+    line: Line
+
+    @property
+    def path(self) -> str:
+        """The packages of the line."""
+        return f"/v1/subscribers/{self.line.iccid}/packages"
+
+    def template(self, name: str, reseller: int = 7001) -> int:
+        """A template's number."""
+        return next(found.id for found in self.network.templates.values() if (found.name, found.reseller_id) == (name, reseller))
+
+    def foreign(self) -> Line:
+        """A line of another account of the same reseller."""
+        return next(iter(self.network.lines_of(8102)))
+
+    def writes(self) -> list[tuple[str, object]]:
+        """What was sent to the network and changes something."""
+        return [(call.method, call.payload) for call in self.world.sandbox.calls if call.method not in READS]
+
+    async def assign(self, name: str = ONE_TIME, **body: Any) -> Package:
+        """A package on the line."""
+        said = await self.http.post(self.path, json={"packageTemplateId": self.template(name), **body})
+        assert said.status_code == 201, said.text
+        return self.network.packages[said.json()["data"]["packageId"]]
+
+    async def confirmed(self, path: str, key: str | None = None) -> httpx.Response:
+        """A deletion whose confirm token is sent back."""
+        headers = {} if key is None else {"Idempotency-Key": key}
+        asked = await self.http.delete(path, headers=headers)
+        assert asked.status_code == 202, asked.text
+        return await self.http.delete(path, headers={**headers, "X-Confirm-Token": asked.json()["confirm_token"]})
+
+
+@asynccontextmanager
+async def open_stage(folder: Path) -> AsyncGenerator[Stage]:
+    """The line is one that was never used."""
+    async with open_world(folder, CATALOGUE, limits=Limits(burst_enabled=False)) as world:
+        network = await world.network()
+        caller = await world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
+        line = next(line for line in network.lines_of(8101) if line.sim.status == "FREE")
+        async with world.client(caller.secret) as http:
+            yield Stage(world, network, http, line)
+        assert world.faults == []

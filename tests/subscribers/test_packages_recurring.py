@@ -1,0 +1,157 @@
+"""Series of packages: starting, stopping, resuming."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import httpx
+import pytest
+from inline_snapshot import snapshot
+
+from tests.subscribers.packages_stage import MONTHLY, ONE_TIME, Stage, open_stage, plain
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
+    async with open_stage(tmp_path) as stage:
+        yield stage
+
+
+async def start(stage: Stage, **body: object) -> httpx.Response:
+    return await stage.http.post(f"{stage.path}/recurring", json={"packageTemplateId": stage.template(MONTHLY), **body})
+
+
+async def test_a_series_starts_now_with_its_first_package(stage: Stage) -> None:
+    said = await start(stage)
+    assert said.status_code == 201
+    assert plain(said.json()) == snapshot(
+        {
+            "data": {
+                "packageInfo": {
+                    "subscriberprepaidpackageid": "int",
+                    "subscriberid": "int",
+                    "priority": 1,
+                    "locationzoneid": 2301,
+                    "rdbLocationZones": {"locationzoneid": 2301, "locationzonename": "Nordics"},
+                    "packageTemplate": {"prepaidpackagetemplateid": 55032, "prepaidpackagetemplatename": "Nordic monthly 3GB"},
+                    "templateId": 55032,
+                    "esimId": "int",
+                    "pckdatabyte": 3221225472,
+                    "useddatabyte": 0,
+                    "usedmocsecond": 0,
+                    "usedmtcsecond": 0,
+                    "usedmocvoipsecond": 0,
+                    "usedmosmsnumber": 0,
+                    "usedmtsmsnumber": 0,
+                    "tsassigned": "2027-01-15T12:00:00",
+                    "tsactivationutc": "2027-01-15T12:00:00",
+                    "tsexpirationutc": "2027-02-15T12:00:00",
+                    "perioddays": 31,
+                    "cost": 8.9,
+                    "active": True,
+                    "recurringPackage": "int",
+                    "resellerCost": 0.0,
+                    "packageId": "int",
+                },
+                "simInfo": {
+                    "iccid": "str",
+                    "smdpServer": "smdp.spx-roaming.test",
+                    "activationCode": "str",
+                    "urlQrCode": "str",
+                    "subscriberId": "int",
+                    "esimId": "int",
+                    "subsPackageId": "int",
+                    "userSimName": "str",
+                },
+            }
+        }
+    )
+    assert said.json()["data"]["packageInfo"]["packageId"] == stage.line.packages[0].id
+
+
+async def test_a_series_at_first_use_has_a_package_that_waits(stage: Stage) -> None:
+    said = await start(stage, activateAtFirstUse=True)
+    assert "tsactivationutc" not in said.json()["data"]["packageInfo"]
+    (method, payload) = stage.writes()[-1]
+    template = stage.template(MONTHLY)
+    identifier = {"subscriberId": stage.line.id}
+    assert (method, payload) == (
+        "affectRecurringPackageToSubscriber",
+        {"packageTemplateId": template, "subscriber": identifier, "activationAtFirstUse": True},
+    )
+
+
+async def test_a_series_that_starts_later_has_no_package_yet(stage: Stage) -> None:
+    said = await start(stage, startTime="2027-02-01T02:00:00+02:00")
+    assert said.json()["data"]["packageInfo"] is None
+    assert said.json()["data"]["simInfo"]["iccid"] == stage.line.iccid
+    _, payload = stage.writes()[-1]
+    assert isinstance(payload, dict) and payload["startTimeUTC"] == "2027-02-01T00:00:00"
+
+
+async def test_a_start_and_a_first_use_exclude_each_other(stage: Stage) -> None:
+    said = await start(stage, startTime="2027-02-01", activateAtFirstUse=True)
+    assert (said.status_code, said.json()["param"]) == (400, "startTime")
+    assert stage.world.sandbox.calls == []
+
+
+async def test_a_one_time_template_makes_no_series(stage: Stage) -> None:
+    said = await stage.http.post(f"{stage.path}/recurring", json={"templateId": stage.template(ONE_TIME)})
+    assert (said.status_code, said.json()["ocs_code"]) == (502, 14)
+    assert stage.line.series == []
+
+
+async def test_foreign_templates_and_lines_are_not_found_and_nothing_is_sent(stage: Stage) -> None:
+    foreign = f"/v1/subscribers/{stage.foreign().iccid}/packages/recurring"
+    assert (await stage.http.post(foreign, json={"templateId": stage.template(MONTHLY)})).status_code == 404
+    assert (await start(stage, packageTemplateId=stage.template("Alps weekly 1GB", 7002))).status_code == 404
+    assert stage.writes() == []
+
+
+async def test_a_series_is_stopped_and_resumed_by_one_of_its_packages(stage: Stage) -> None:
+    await start(stage)
+    (series,) = stage.line.series
+    path = f"{stage.path}/{stage.line.packages[0].id}/recurring-status"
+    stopped = await stage.http.put(path, json={"action": "stop"})
+    assert stopped.json() == {"data": {"recurringId": series.id, "active": False}}
+    assert not series.active
+    assert len(stage.line.packages) == 1
+    resumed = await stage.http.put(path, json={"action": "resume"})
+    assert resumed.json() == {"data": {"recurringId": series.id, "active": True}}
+    assert stage.writes()[-1] == ("stopResumeSubsRecurringPackage", {"recurringId": series.id, "active": True})
+
+
+async def test_a_series_without_a_package_is_stopped_by_its_own_id(stage: Stage) -> None:
+    await start(stage, startTime="2027-02-01")
+    (series,) = stage.line.series
+    stopped = await stage.http.put(f"{stage.path}/{series.id}/recurring-status", json={"action": "stop"})
+    assert stopped.json() == {"data": {"recurringId": series.id, "active": False}}
+
+
+async def test_a_one_time_package_has_no_series_to_stop(stage: Stage) -> None:
+    package = await stage.assign()
+    said = await stage.http.put(f"{stage.path}/{package.id}/recurring-status", json={"action": "stop"})
+    assert said.status_code == 400
+    assert {**said.json(), "request_id": "", "error": said.json()["error"].replace(str(package.id), "N")} == snapshot(
+        {
+            "error": "packageId: package N is a one-time package, so there is no series to stop or resume",
+            "code": "invalid_request",
+            "request_id": "",
+            "param": "packageId",
+            "hint": "modify_package_status pauses it; list_subscriber_packages shows which packages have `recurring`",
+        }
+    )
+
+
+async def test_series_and_packages_of_other_lines_are_not_found(stage: Stage) -> None:
+    other = next(line for line in stage.network.lines.values() if line.series and line.account_id != 8101)
+    for id in (other.series[0].id, other.packages[0].id, 1):
+        said = await stage.http.put(f"{stage.path}/{id}/recurring-status", json={"action": "stop"})
+        assert (said.status_code, said.json()["param"]) == (404, "packageId")
+    assert stage.writes() == []
+
+
+async def test_only_stop_and_resume_are_known(stage: Stage) -> None:
+    said = await stage.http.put(f"{stage.path}/1/recurring-status", json={"action": "pause"})
+    assert (said.status_code, said.json()["param"]) == (400, "action")

@@ -1,0 +1,180 @@
+"""Reading one line: itself, its periods, its place, its speed, its profile's life."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from registry.limits import Tier
+from tests.accounts.stage import Stage, open_stage
+
+pytestmark = pytest.mark.anyio
+
+READS = ("", "/active-period", "/bitrate", "/location", "/cell-location", "/sim-status")
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
+    async with open_stage(tmp_path) as stage:
+        yield stage
+
+
+@pytest.mark.parametrize("read", READS)
+async def test_foreign_and_unknown_lines_are_the_same_and_cost_one_look(stage: Stage, read: str) -> None:
+    stranger = stage.lines(8102)[0].iccid
+    answers = [await stage.managed.get(f"/v1/subscribers/{iccid}{read}") for iccid in (stranger, "8988303000000000000")]
+    bodies = [{**answer.json(), "request_id": ""} for answer in answers]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert bodies[0] == bodies[1]
+    assert len(stage.calls()) == len(stage.calls("getSingleSubscriber")) == 2
+
+
+async def test_a_line_is_shown_without_what_unlocks_its_card(stage: Stage) -> None:
+    line = stage.used()
+    said = await stage.managed.get(f"/v1/subscribers/{line.iccid}")
+    row = said.json()["data"]
+    assert (row["iccid"], row["imsi"], row["msisdn"], row["currentStatus"]) == (line.iccid, line.imsi, line.number, "Active")
+    assert row["networkInfo"]["lastCellId"] == line.sighting.cell_id if line.sighting else False
+    assert sorted(row["sim"]) == snapshot(["activationCode", "affectationDateUtc", "esim", "id", "smdpServer", "status", "subscriberId"])
+    assert line.sim.puk1 not in said.text
+    assert "greenZoneCounter" not in row
+
+
+@pytest.mark.parametrize("name", ["gzCounter", "gz_counter"])
+async def test_the_fair_use_counter_comes_on_request(stage: Stage, name: str) -> None:
+    line = stage.used()
+    said = await stage.managed.get(f"/v1/subscribers/{line.iccid}?{name}=true")
+    assert said.json()["data"]["greenZoneCounter"]["greenZoneId"] == 301
+    assert len(stage.calls()) == 1
+
+
+@pytest.mark.parametrize("body", ['{"iccid":"1"}', "{}", "", '{"anything":[1,{"a":null}]}'])
+async def test_lines_are_never_created(stage: Stage, body: str) -> None:
+    for tier in (Tier.PRO, Tier.ENTERPRISE):
+        caller = await stage.world.caller(tier)  # connected to nothing
+        async with stage.world.client(caller.secret) as http:
+            said = await http.post("/v1/subscribers", content=body, headers={"Content-Type": "application/json"})
+        assert (said.status_code, said.json()["code"]) == (501, "PROVISIONING_NOT_SUPPORTED")
+    assert stage.calls() == []
+
+
+async def test_creating_lines_needs_the_write_scope_to_be_refused_so(stage: Stage) -> None:
+    caller = await stage.world.caller(Tier.FREE)
+    async with stage.world.client(caller.secret) as http:
+        assert (await http.post("/v1/subscribers", json={})).status_code == 402
+
+
+async def test_first_and_last_usage(stage: Stage) -> None:
+    used, fresh = stage.used(), stage.fresh()
+    period = (await stage.managed.get(f"/v1/subscribers/{used.iccid}/active-period")).json()["data"]
+    assert sorted(period["period"]) == ["end", "start"]
+    said = await stage.managed.get(f"/v1/subscribers/{fresh.iccid}/active-period")
+    assert said.json() == {"data": {"subscriberId": fresh.id, "period": None}}
+
+
+async def test_the_place_of_a_line_and_of_its_cell(stage: Stage) -> None:
+    line = stage.used()
+    seen = line.sighting
+    assert seen is not None
+    seen.rat = "4G - LTE"
+    place = (await stage.managed.get(f"/v1/subscribers/{line.iccid}/location")).json()["data"]
+    cell = (await stage.managed.get(f"/v1/subscribers/{line.iccid}/cell-location")).json()["data"]
+    assert cell["cell"] == {"radioType": "4G", "mcc": int(seen.mcc), "mnc": int(seen.mnc), "lac": seen.lac, "cellId": seen.cell_id}
+    assert cell["observedAt"] == place["dateTime"] + "Z"
+    assert (cell["latitude"], cell["longitude"]) == (place["latitude"], place["longitude"])
+    assert stage.calls("getSubscriberLocationByCellId")[0] == {
+        "radioType": "4G",
+        "mcc": int(seen.mcc),
+        "mnc": int(seen.mnc),
+        "lac": seen.lac,
+        "cellId": seen.cell_id,
+    }
+
+
+async def test_without_a_registration_the_newest_data_session_tells_the_cell(stage: Stage) -> None:
+    line = stage.used()
+    data = [cdr for cdr in line.cdrs if cdr.usage_type == 33]
+    line.sighting = None
+    said = (await stage.managed.get(f"/v1/subscribers/{line.iccid}/cell-location")).json()["data"]
+    assert (said["cell"]["lac"], said["cell"]["cellId"]) == (data[-1].lac, data[-1].cell_id)
+    stage.world.clock.advance(8 * 86_400)
+    line.cdrs.clear()
+    line.sighting = None
+    assert (await stage.managed.get(f"/v1/subscribers/{stage.fresh().iccid}/cell-location")).status_code == 404
+
+
+@pytest.mark.parametrize("code", [6, 14])
+async def test_a_line_that_was_never_seen_is_nowhere(stage: Stage, code: int) -> None:
+    stage.trouble("getSubscriberLocation", code=code)
+    assert (await stage.managed.get(f"/v1/subscribers/{stage.used().iccid}/location")).json() == {"data": None}
+    assert (await stage.managed.get(f"/v1/subscribers/{stage.fresh().iccid}/location")).json() == {"data": None}
+
+
+async def test_a_place_that_cannot_be_told_is_an_error_not_a_null(stage: Stage) -> None:
+    stage.trouble("getSubscriberLocation", code=7)
+    said = await stage.managed.get(f"/v1/subscribers/{stage.used().iccid}/location")
+    assert (said.status_code, said.json()["ocs_code"]) == (502, 7)
+
+
+async def test_a_cell_that_nobody_knows_is_not_found(stage: Stage) -> None:
+    stage.trouble("getSubscriberLocationByCellId", code=6)
+    said = await stage.managed.get(f"/v1/subscribers/{stage.used().iccid}/cell-location")
+    assert (said.status_code, said.json()["param"]) == (404, "iccid")
+
+
+async def test_the_life_of_a_profile_newest_first(stage: Stage) -> None:
+    rows = (await stage.managed.get(f"/v1/subscribers/{stage.used().iccid}/sim-status")).json()["data"]
+    assert [row["status"] for row in rows][-1] == "Released"
+    assert "end" not in rows[0]
+    assert (await stage.managed.get(f"/v1/subscribers/{stage.fresh().iccid}/sim-status")).json() == {"data": None}
+
+
+SPEEDS: list[tuple[dict[str, Any], str, int]] = [
+    ({"bitrate": 256000}, "KB_256", 256_000),
+    ({"bitrate": 0}, "UNLIMITED", 0),
+    ({"bitrateString": "KB_102400"}, "KB_102400", 102_400_000),
+    ({"bitrate_string": "KB_32"}, "KB_32", 32_000),
+    ({"limit": "UNLIMITED"}, "UNLIMITED", 0),
+]
+
+
+async def test_a_speed_is_set_in_either_spelling(stage: Stage) -> None:
+    for body, limit, bitrate in SPEEDS:
+        path = f"/v1/subscribers/{stage.used().iccid}/bitrate"
+        expected = {"data": {"limit": limit, "bitrate": bitrate, "unlimited": limit == "UNLIMITED"}}
+        assert (await stage.managed.put(path, json=body)).json() == expected
+        assert (await stage.managed.get(path)).json() == expected
+
+
+NO_SPEEDS: list[dict[str, Any]] = [
+    {},
+    {"bitrate": 256000, "bitrateString": "KB_256"},
+    {"bitrate": 256},
+    {"bitrate": -1},
+    {"bitrate": True},
+    {"bitrateString": "KB_257"},
+    {"limit": "KB_256", "bitrateString": "KB_256"},
+    {"bitrate": 0, "speed": 1},
+]
+
+
+async def test_a_speed_that_no_network_knows_asks_nobody(stage: Stage) -> None:
+    for body in NO_SPEEDS:
+        said = await stage.managed.put(f"/v1/subscribers/{stage.used().iccid}/bitrate", json=body)
+        assert said.status_code == 400
+        assert stage.calls() == []
+
+
+async def test_the_speed_of_a_strangers_line_stays(stage: Stage) -> None:
+    stranger = stage.lines(8102)[0]
+    assert (await stage.managed.put(f"/v1/subscribers/{stranger.iccid}/bitrate", json={"bitrate": 0})).status_code == 404
+    assert stage.calls("hlrSetBitrate") == []
+
+
+async def test_a_line_at_its_end_keeps_its_speed(stage: Stage) -> None:
+    line = stage.used()
+    line.statuses[-1].status = "END_OF_LIFE"
+    said = await stage.managed.put(f"/v1/subscribers/{line.iccid}/bitrate", json={"bitrate": 0})
+    assert (said.status_code, said.json()["code"]) == (409, "subscriber_end_of_life")

@@ -1,0 +1,77 @@
+"""What a line may do: flags that are named change, the others stay."""
+
+from itertools import product
+
+import pytest
+
+from clients.sandbox.ocs.entities import Line
+from clients.sandbox.ocs.render_subscriber import subscriber
+from tests.subscribers.staged import Stage
+
+pytestmark = pytest.mark.anyio
+FLAGS = ("data", "moc", "mtc", "sms")
+
+
+def allowed(line: Line) -> dict[str, bool]:
+    """What the network has."""
+    return {"data": line.allowed_data, "moc": line.allowed_moc, "mtc": line.allowed_mtc, "sms": line.allowed_mo_sms}
+
+
+def permit(line: Line, flags: tuple[bool, ...]) -> None:
+    """What it is to begin with."""
+    line.allowed_data, line.allowed_moc, line.allowed_mtc, line.allowed_mo_sms = flags
+
+
+async def test_each_flag_changes_alone_from_every_state(stage: Stage) -> None:
+    for before in product((True, False), repeat=4):
+        for name in FLAGS:
+            permit(stage.line, before)
+            expected = dict(zip(FLAGS, before, strict=True)) | {name: not dict(zip(FLAGS, before, strict=True))[name]}
+            answer = await stage.ask("traffic-restrictions", {name: expected[name]})
+            assert (answer.status_code, answer.json(), allowed(stage.line)) == (200, {"data": expected}, expected)
+
+
+async def test_all_four_may_be_named_and_all_four_are_sent(stage: Stage) -> None:
+    wanted = {"data": True, "moc": False, "mtc": False, "sms": False}
+    answer = await stage.ask("traffic-restrictions", wanted)
+    assert (answer.json(), allowed(stage.line)) == ({"data": wanted}, wanted)
+    sent = {"dataAllowed": True, "mocAllowed": False, "mtcAllowed": False, "smsMoAllowed": False}
+    assert stage.writes() == [("setSubscriberTrafficRestrictions", {"subscriber": {"subscriberId": stage.line.id}, **sent})]
+
+
+@pytest.mark.parametrize(
+    ("name", "spelling"),
+    [
+        ("data", "dataAllowed"),
+        ("data", "data_allowed"),
+        ("moc", "mocAllowed"),
+        ("moc", "moc_allowed"),
+        ("mtc", "mtcAllowed"),
+        ("mtc", "mtc_allowed"),
+        ("sms", "smsMoAllowed"),
+        ("sms", "sms_mo_allowed"),
+    ],
+)
+async def test_the_network_s_own_names_are_taken(stage: Stage, name: str, spelling: str) -> None:
+    answer = await stage.ask("traffic-restrictions", {spelling: False})
+    assert (answer.status_code, allowed(stage.line)) == (200, dict.fromkeys(FLAGS, True) | {name: False})
+    assert (await stage.ask("traffic-restrictions", {name: True, spelling: False})).status_code == 400
+
+
+@pytest.mark.parametrize("body", [{}, {"data": None}, {"data": 0}, {"moc": "false"}, {"sms": False, "mtsms": False}])
+async def test_flags_that_are_none_change_nothing(stage: Stage, body: dict[str, object]) -> None:
+    answer = await stage.ask("traffic-restrictions", body)
+    assert (answer.status_code, stage.sent(), allowed(stage.line)) == (400, [], dict.fromkeys(FLAGS, True))
+
+
+async def test_a_flag_that_the_network_does_not_tell_is_not_guessed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "allowedMtc" in subscriber(stage.network, stage.line)
+    monkeypatch.setattr(
+        "clients.sandbox.ocs.methods.subscribers.subscriber",
+        lambda *given, **named: {name: value for name, value in subscriber(*given, **named).items() if name != "allowedMtc"},
+    )
+    answer = await stage.ask("traffic-restrictions", {"moc": False}, key="k")
+    assert (answer.status_code, answer.json()["hint"]) == (502, "Name all four: data, moc, mtc, sms")
+    assert (stage.writes(), await stage.claims(), allowed(stage.line)) == ([], {}, dict.fromkeys(FLAGS, True))
+    answer = await stage.ask("traffic-restrictions", {"data": True, "moc": False, "mtc": True, "sms": True}, key="k")
+    assert (answer.status_code, stage.line.allowed_moc) == (200, False)

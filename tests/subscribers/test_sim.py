@@ -1,0 +1,91 @@
+"""The SIM at platform level, and the green-zone counter."""
+
+import pytest
+from inline_snapshot import snapshot
+
+from clients.sandbox.ocs.faults import Fault
+from tests.subscribers.staged import Stage
+
+pytestmark = pytest.mark.anyio
+WARNING = "A profile that was downloaded before cannot be downloaded again after this"
+
+
+@pytest.mark.parametrize("status", ["DISABLED", "Free"])
+async def test_a_sim_goes_back_to_stock_with_a_warning(stage: Stage, status: str) -> None:
+    answer = await stage.ask("sim-status", {"status": status})
+    sim = stage.line.sim
+    assert (answer.status_code, answer.json()) == (200, {"data": {"status": status, "simId": sim.id, "warning": WARNING}})
+    assert (sim.status, sim.affected_at, stage.line.status) == ("FREE", None, "ACTIVE")
+    assert stage.writes() == [("changeSimStatus", {"simId": sim.id, "newStatus": "Free"})]
+
+
+@pytest.mark.parametrize("status", ["ENABLED", "Affected"])
+async def test_a_sim_is_taken_into_use(stage: Stage, status: str) -> None:
+    stage.line = next(line for line in stage.network.lines_of(8101) if line.sim.status == "FREE")
+    answer = await stage.ask("sim-status", {"status": status})
+    sim = stage.line.sim
+    assert (answer.status_code, answer.json()) == (200, {"data": {"status": status, "simId": sim.id}})
+    assert (sim.status, sim.affected_at) == ("AFFECTED", stage.network.now)
+
+
+async def test_the_challenge_says_what_will_happen(stage: Stage) -> None:
+    url = f"/v1/subscribers/{stage.line.iccid}/sim-status"
+    answer = await stage.http.put(url, json={"status": "DISABLED"})
+    assert (answer.status_code, {**answer.json(), "confirm_token": ""}) == snapshot(
+        (
+            202,
+            {
+                "message": "This will take a SIM into use, or return it to stock, at platform level "
+                "(iccid 8988303700000100013, status DISABLED).",
+                "confirm_token": "",
+                "expires_in_seconds": 120,
+                "route": "PUT /v1/subscribers/{iccid}/sim-status",
+            },
+        )
+    )
+    assert (stage.line.sim.status, stage.writes()) == ("AFFECTED", [])
+    token = {"X-Confirm-Token": answer.json()["confirm_token"]}
+    other = await stage.http.put(url, json={"status": "ENABLED"}, headers=token)
+    assert (other.status_code, other.json()["code"], stage.writes()) == (400, "confirm_token_invalid", [])
+
+
+@pytest.mark.parametrize("body", [{}, {"status": "FREE"}, {"status": "enabled"}, {"status": None}, {"status": "Free", "simId": 760001}])
+async def test_a_sim_status_that_there_is_not_asks_nobody(stage: Stage, body: dict[str, object]) -> None:
+    assert ((await stage.ask("sim-status", body)).status_code, stage.sent()) == (400, [])
+
+
+async def test_the_green_zone_counter_begins_anew(stage: Stage) -> None:
+    stage.line.green_bytes = 4096
+    answer = await stage.ask("gz-counter/reset", method="POST")
+    assert (answer.status_code, answer.json()) == snapshot(
+        (
+            200,
+            {
+                "data": {
+                    "reset": True,
+                    "counter": {
+                        "subscriberId": 910001,
+                        "greenZoneId": 301,
+                        "greenZoneName": "Fjord green zone",
+                        "volumeOnGZ": 0,
+                        "lastResetDate": "2027-01-15T12:00:00",
+                        "accountGZ": {"greenZoneId": 311, "greenZoneName": "Retail green zone", "maxVolumeMB": 0, "throttlingKbs": 128},
+                        "resellerGZ": {"greenZoneId": 301, "greenZoneName": "Fjord green zone", "maxVolumeMB": 50, "throttlingKbs": 128},
+                    },
+                }
+            },
+        )
+    )
+    assert (stage.line.green_bytes, stage.line.green_reset) == (0, stage.network.now)
+
+
+async def test_a_reset_that_is_done_is_told_although_the_counter_cannot_be_read(stage: Stage) -> None:
+    stage.line.green_bytes = 4096
+    url = f"/v1/subscribers/{stage.line.iccid}/gz-counter/reset"
+    token = (await stage.http.post(url, json={})).json()["confirm_token"]
+    before = len(stage.sent())
+    stage.world.sandbox.faults.add(Fault("getSingleSubscriber", has_more=True))  # the first read, which finds the line
+    stage.world.sandbox.faults.add(Fault("getSingleSubscriber", status=500, times=2))
+    answer = await stage.http.post(url, json={}, headers={"X-Confirm-Token": token})
+    assert (answer.status_code, answer.json(), stage.line.green_bytes) == (200, {"data": {"reset": True}}, 0)
+    assert stage.sent(before) == ["getSingleSubscriber", "resetSubsGzCounter", "getSingleSubscriber", "getSingleSubscriber"]

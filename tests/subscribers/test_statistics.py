@@ -1,0 +1,199 @@
+"""Usage and events over days: windows, sums, order."""
+
+from collections.abc import AsyncGenerator
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from clients.ocs.wire.members import Json
+from operations.services.event_sums import events_sum
+from operations.services.usage_sums import usage_sum
+from operations.services.windows import Window, weeks
+from tests.accounts.stage import Stage, open_stage
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
+    async with open_stage(tmp_path) as stage:
+        yield stage
+
+
+def periods(stage: Stage, method: str = "subscriberUsageOverPeriod") -> list[tuple[str, str]]:
+    """The windows that were asked for."""
+    return [(call["period"]["start"], call["period"]["end"]) for call in stage.calls(method)]
+
+
+@pytest.mark.parametrize("length", [1, 6, 7, 8, 13, 14, 15, 92])
+def test_weeks_cover_every_day_once(length: int) -> None:
+    first = date(2027, 2, 25)
+    window = Window(first, first + timedelta(days=length - 1))
+    cut = weeks(window)
+    assert [day for week in cut for day in range(week.first.toordinal(), week.last.toordinal() + 1)] == list(
+        range(window.first.toordinal(), window.last.toordinal() + 1)
+    )
+    assert {week.days for week in cut[:-1]} <= {7}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({}, [("2027-01-09", "2027-01-15")]),
+        ({"end": "2027-01-03"}, [("2026-12-28", "2027-01-03")]),
+        ({"start": "2027-01-15"}, [("2027-01-15", "2027-01-15")]),
+        ({"start": "2027-01-01"}, [("2027-01-01", "2027-01-07"), ("2027-01-08", "2027-01-14"), ("2027-01-15", "2027-01-15")]),
+        ({"start": "2027-01-01", "end": "2027-01-08"}, [("2027-01-01", "2027-01-07"), ("2027-01-08", "2027-01-08")]),
+    ],
+)
+async def test_days_become_windows(stage: Stage, body: dict[str, str], expected: list[tuple[str, str]]) -> None:
+    line = stage.used()
+    for path, method in (("usage", "subscriberUsageOverPeriod"), ("network-events", "subscriberNetworkEventsOverPeriod")):
+        assert (await stage.managed.post(f"/v1/subscribers/{line.iccid}/{path}", json=body)).status_code == 200
+        assert periods(stage, method) == expected
+
+
+NO_RANGES: list[tuple[dict[str, Any], str]] = [
+    ({"start": "2027-01-02", "end": "2027-01-01"}, "start"),
+    ({"start": "2027-01-16"}, "start"),
+    ({"start": "2026-10-15"}, "start"),
+    ({"start": "2027-13-01"}, "start"),
+    ({"start": "2027-01-01T00:00:00Z"}, "start"),
+    ({"start": 1800014400}, "start"),
+    ({"end": "1900-01-01"}, "end"),
+    ({"end": "9999-12-31"}, "end"),
+    ({"from": "2027-01-01"}, "from"),
+]
+
+
+async def test_days_that_make_no_range_ask_nobody(stage: Stage) -> None:
+    for body, param in NO_RANGES:
+        for path in ("usage", "network-events"):
+            said = await stage.managed.post(f"/v1/subscribers/{stage.used().iccid}/{path}", json=body)
+            assert (said.status_code, said.json()["param"]) == (400, param)
+        assert stage.calls() == []
+
+
+async def test_the_longest_range_is_ninety_two_days(stage: Stage) -> None:
+    path = f"/v1/subscribers/{stage.used().iccid}/usage"
+    assert (await stage.managed.post(path, json={"start": "2026-10-16"})).status_code == 200
+    assert len(periods(stage)) == 14
+
+
+async def test_parts_add_up_to_what_the_line_used(stage: Stage) -> None:
+    line = stage.used()
+    path = f"/v1/subscribers/{line.iccid}/usage"
+    whole = (await stage.managed.post(path, json={"start": "2027-01-09"})).json()["data"]
+    cut = (await stage.managed.post(path, json={"start": "2027-01-06"})).json()["data"]
+    assert whole == cut  # the simulated life began three days ago
+    assert whole["dataBytes"] == sum(cdr.quantity for cdr in line.cdrs if cdr.usage_type == 33)
+    days = cut["usages"][0]["subsPeriodUsages"]
+    assert [day["day"] for day in days] == sorted(day["day"] for day in days)
+    assert sum(len(day["subsDailyUsages"]) for day in days) == len(line.cdrs)
+
+
+async def test_single_records_are_left_out_on_request(stage: Stage) -> None:
+    path = f"/v1/subscribers/{stage.used().iccid}/usage"
+    data = (await stage.managed.post(path, json={"records": False})).json()["data"]
+    days = data["usages"][0]["subsPeriodUsages"]
+    assert days and all(day["subsDailyUsages"] == [] and day["total"] for day in days)
+
+
+async def test_a_line_without_usage_has_zeros(stage: Stage) -> None:
+    said = await stage.managed.post(f"/v1/subscribers/{stage.fresh().iccid}/usage", json={})
+    assert said.json() == snapshot(
+        {
+            "data": {
+                "total": {"resellerCost": 0.0, "subscriberCost": 0.0, "quantityPerCountry": []},
+                "usages": [],
+                "dataBytes": 0,
+            }
+        }
+    )
+    said = await stage.managed.post(f"/v1/subscribers/{stage.fresh().iccid}/network-events", json={})
+    assert said.json() == {"data": {"mapAnswer": {"events": []}, "s6aAnswer": {"events": []}, "gyAnswer": {"events": []}}}
+
+
+async def test_a_window_that_fails_fails_the_whole(stage: Stage) -> None:
+    path = f"/v1/subscribers/{stage.used().iccid}/usage"
+    stage.trouble("subscriberUsageOverPeriod", delay=0.001)
+    stage.trouble("subscriberUsageOverPeriod", code=7)
+    said = await stage.managed.post(path, json={"start": "2027-01-01"})
+    assert (said.status_code, said.json()["ocs_code"]) == (502, 7)
+    assert len(periods(stage)) == 2
+
+
+async def test_the_newest_events_of_each_protocol(stage: Stage) -> None:
+    path = f"/v1/subscribers/{stage.used().iccid}/network-events"
+    whole = (await stage.managed.post(path, json={})).json()["data"]
+    few = (await stage.managed.post(path, json={"newest": 2})).json()["data"]
+    for section, found in whole.items():
+        assert few[section]["events"] == found["events"][-2:]
+        times = [event["eventTime"] for event in found["events"]]
+        assert times == sorted(times)
+    assert any(found["events"] for found in whole.values())
+
+
+async def test_strangers_lines_tell_nothing(stage: Stage) -> None:
+    stranger = stage.lines(8102)[0]
+    for path in ("usage", "network-events"):
+        assert (await stage.managed.post(f"/v1/subscribers/{stranger.iccid}/{path}", json={})).status_code == 404
+    assert len(stage.calls()) == len(stage.calls("getSingleSubscriber")) == 2
+
+
+def day(name: str, quantity: int) -> Any:
+    """One day of one line."""
+    return {"day": name, "total": {"resellerCost": 0.1, "quantityPerType": {"33": quantity}}, "subsDailyUsages": [{"quantity": quantity}]}
+
+
+def part(days: list[Any], *, mnc: int, cost: float, quantity: int) -> Any:
+    """One window's answer."""
+    operator = {"mnc": mnc, "name": f"N{mnc}", "qty": quantity}
+    country = {"mcc": 242, "name": "Norway", "alpha2": "no", "qty": quantity, "quantityPerOperator": [operator]}
+    total = {"resellerCost": cost, "newCost": 1, "quantityPerType": {"33": quantity, "1": 1}, "quantityPerCountry": [country]}
+    return {"total": total, "usages": [{"subscriberId": 9, "total": total, "subsPeriodUsages": days}]}
+
+
+def test_sums_are_by_member_type_country_and_operator() -> None:
+    first = part([day("2027-01-02", 5), day("2027-01-01", 7)], mnc=1, cost=0.1, quantity=12)
+    second = part([day("2027-01-08", 3), day("2027-01-02", 1)], mnc=2, cost=0.2, quantity=4)
+    third = part([], mnc=1, cost=0.0, quantity=2)
+    summed: Any = usage_sum([first, second, third])
+    assert summed["total"] == snapshot(
+        {
+            "resellerCost": 0.3,
+            "newCost": 3,
+            "quantityPerCountry": [
+                {
+                    "mcc": 242,
+                    "name": "Norway",
+                    "alpha2": "no",
+                    "qty": 18,
+                    "quantityPerOperator": [{"mnc": 1, "name": "N1", "qty": 14}, {"mnc": 2, "name": "N2", "qty": 4}],
+                }
+            ],
+            "quantityPerType": {"33": 18, "1": 3},
+        }
+    )
+    (line,) = summed["usages"]
+    assert line["total"] == summed["total"]
+    assert [(found["day"], found["total"]["quantityPerType"]["33"]) for found in line["subsPeriodUsages"]] == [
+        ("2027-01-01", 7),
+        ("2027-01-02", 6),
+        ("2027-01-08", 3),
+    ]
+    assert line["subsPeriodUsages"][1]["subsDailyUsages"] == [{"quantity": 5}, {"quantity": 1}]
+
+
+def event(time: str) -> dict[str, Json]:
+    """One event of any protocol."""
+    return {"eventTime": time}
+
+
+def test_events_are_put_in_order_of_the_moment_not_of_the_text() -> None:
+    late, early, odd = (event(text) for text in ("2027-01-01T10:00:00.000+01:00", "2027-01-01T10:30:00.000+02:00", "N/A"))
+    found = events_sum([{"mapAnswer": {"events": [late, odd]}}, {"mapAnswer": {"events": [early]}}], None)
+    assert found == {"mapAnswer": {"events": [odd, early, late]}, "s6aAnswer": {"events": []}, "gyAnswer": {"events": []}}

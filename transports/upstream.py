@@ -1,0 +1,114 @@
+"""The way to the charging system: the one in the settings, or a simulated network in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+
+from clients.http import Outbound
+from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.settings import OcsSettings
+from registry.clock import Clock
+from transports.http.asgi import App
+from transports.settings import Settings
+
+if TYPE_CHECKING:  # the simulated network is imported when it is first asked
+    import httpx
+
+    from clients.sandbox.ocs.sandbox import Sandbox
+    from clients.sandbox.ocs.state import World
+
+SIMULATED = "http://ocs.sandbox.invalid/ocs-custo/main/v1"
+SIMULATED_TOKEN = "sandbox-7001-token"
+DEMO_ACCOUNT = 8101
+DAY = 86_400
+STEP_SECONDS = 5
+
+
+@dataclass(slots=True)
+class Way:
+    """How this process reaches the charging system."""
+
+    pool: OcsPool
+    token: str = field(repr=False)
+    sandbox: Sandbox | None
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self.pool.aclose()
+
+
+def open_way(settings: Settings, clock: Clock, push_url: str) -> Way:
+    """Nothing is connected or simulated before the first call. A simulated network sends its notifications to `push_url`."""
+    if settings.ocs_url:
+        wire = ocs_settings(settings)
+        return Way(OcsPool(Outbound(ocs_limits(wire)), wire, clock), settings.ocs_token.get_secret_value(), None)
+    sandbox = simulated(settings, clock, push_url)
+    return Way(simulated_pool(sandbox, clock, settings.ocs_concurrency), SIMULATED_TOKEN, sandbox)
+
+
+def ocs_settings(settings: Settings) -> OcsSettings:
+    """The wire as it is configured."""
+    return OcsSettings(
+        url=settings.ocs_url,
+        statistics_url=settings.ocs_statistics_url,
+        auth=settings.ocs_auth,
+        concurrency=settings.ocs_concurrency,
+        zone_method=settings.ocs_zone_method,
+        zone_key=settings.ocs_zone_key,
+        profile_key=settings.ocs_profile_key,
+        legacy_expiry=settings.ocs_legacy_expiry,
+    )
+
+
+def simulated(settings: Settings, clock: Clock, push_url: str) -> Sandbox:
+    """A network whose history ends today, and whose clock follows ours, some seconds behind: each step of it costs time."""
+    from clients.sandbox.ocs.entities import PushTarget  # start-up budget, as the next ones
+    from clients.sandbox.ocs.sandbox import Sandbox
+    from clients.sandbox.ocs.seed.build import build
+
+    start = int(clock.now()) // DAY * DAY
+
+    def world() -> World:
+        made = build(settings.sandbox_seed, start)
+        for reseller in made.resellers.values():
+            reseller.push = PushTarget(usage_url=push_url, esim_url=push_url, location_url=push_url)
+        return made
+
+    return Sandbox(world, wall=clock.now, following=True, step=STEP_SECONDS)
+
+
+async def keep_simulating(sandbox: Sandbox, app: App) -> None:
+    """Let the simulated time pass while nobody asks, and hand the notifications to our own door, until cancelled."""
+    while True:
+        await anyio.sleep(STEP_SECONDS)
+        if sandbox.world is None:  # nobody has asked yet: nothing has happened there
+            continue
+        await sandbox.handle("GET", "/control/state")
+        if sandbox.world.pushes:
+            await sandbox.deliver(partial(hand_over, app))
+
+
+async def hand_over(app: App, url: str, body: bytes) -> int:
+    """One notification through the door, as if it had come over the network."""
+    import httpx  # only where there is something to hand over
+
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport) as http:
+        answer = await http.post(url, content=body, headers={"content-type": "application/json"})
+    return answer.status_code
+
+
+def simulated_pool(sandbox: Sandbox, clock: Clock, concurrency: int = 8) -> OcsPool:
+    """A pool whose calls never leave the process."""
+
+    def transport() -> httpx.AsyncBaseTransport:
+        from clients.sandbox.ocs.transport import SandboxTransport  # brings httpx
+
+        return SandboxTransport(sandbox)
+
+    wire = OcsSettings(url=SIMULATED, concurrency=concurrency)
+    return OcsPool(Outbound(ocs_limits(wire), transport=transport), wire, clock)
