@@ -18,6 +18,7 @@ from benchmarks.contestant import ROOT, Seed, sow
 from benchmarks.processes import machine
 from benchmarks.results import RESULTS, SAMPLES, SCENARIOS, load, render
 from benchmarks.startup import start
+from benchmarks.upstream import upstream
 
 PACKAGES = (
     "uvicorn",
@@ -29,6 +30,8 @@ PACKAGES = (
     "sqlmodel",
     "sqlalchemy",
     "orjson",
+    "httpx",
+    "aiohttp",
     "msgspec",
     "mcp",
     "fastmcp",
@@ -39,8 +42,9 @@ RUN: dict[str, Callable[[Seed, measure.Plan], list[dict[str, object]]]] = {
     "mcp": measure.mcp,
     "route": measure.route,
     "start": start,
+    "upstream": upstream,
 }
-SECONDS = {"get": 1.0, "post": 1.5, "mcp": 1.2, "route": 0.6, "start": 0.0}
+SECONDS = {"get": 1.0, "post": 1.5, "mcp": 1.2, "route": 0.6, "start": 0.0, "upstream": 1.0}
 INTENTS = 200
 
 

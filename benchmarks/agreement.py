@@ -58,7 +58,7 @@ def agree_on_upstream(contestants: Sequence[Contestant], seed: Seed, net: Contes
     bare = {one: found for one, found in seen.items() if one == PROXY}
     compare({one: found for one, found in seen.items() if one not in bare})
     compare({OURS: {"read": seen[OURS]["read"]}, **{one: {"read": found["read"]} for one, found in bare.items()}})
-    answer = json.loads(run_ask(net.port, requests.ocs("getCustomerTariff", RESELLER, close=True)).body)
+    answer = json.loads(run_ask(net.port, requests.ocs("getCustomerTariff", RESELLER)).body)
     ours = next(one for one in contestants if one.name == OURS)
     passed = json.loads(run_ask(ours.port, requests.once(seed.key, f"/v1/tariffs/{RESELLER}?verbose=true")).body)
     if passed != {"data": answer["listTariffRule"]["rule"]}:

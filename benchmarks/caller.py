@@ -1,13 +1,13 @@
-"""`python -m benchmarks.caller JSON`: one caller in a process of its own, so that its time and memory are its own. Prints a line of JSON."""
+"""`python -m benchmarks.caller JSON`: a caller in a process of its own, whose time and memory are its own; prints a line of JSON."""
 
 import asyncio
 import json
-import socket
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import orjson
 import uvloop
 
@@ -18,7 +18,6 @@ from clients.ocs.pool import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
 from registry.clock import SystemClock
 
-BUFFER = 1 << 20
 WARM = 0.15
 
 
@@ -28,31 +27,28 @@ def main() -> None:
     print(json.dumps(found))
 
 
-def read(port: int, request: str, decode: bool) -> dict[str, float]:
-    """Ask twice, and measure the second time: seconds to the first and to the last byte, decoded where that is asked for."""
-    fetch(port, request.encode(), decode)
-    before, cpu, begun = settled_mb(), time.process_time(), time.perf_counter()
-    first, size = fetch(port, request.encode(), decode)
-    taken, own = time.perf_counter() - begun, time.process_time() - cpu
-    return {"seconds": taken, "first": first - begun, "bytes": size, "own_cpu": own, "memory_mb": peak_mb(pid()) - before}
+def read(**asked: Any) -> dict[str, float]:
+    """Ask twice over aiohttp, and measure the second time: until the whole answer is there, decoded where that is asked for."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(read_twice(**asked))
 
 
-def fetch(port: int, request: bytes, decode: bool) -> tuple[float, int]:
-    """One request on a connection that the other side closes; when the first byte came, and how many came."""
-    kept, size, first = bytearray(), 0, 0.0
-    buffer = bytearray(BUFFER)
-    with socket.create_connection(("127.0.0.1", port), 120) as connection:
-        connection.sendall(request)
-        while count := connection.recv_into(buffer):
-            first = first or time.perf_counter()
-            size += count
-            if decode:
-                kept += memoryview(buffer)[:count]
-    if decode:
-        head, _, body = bytes(kept).partition(b"\r\n\r\n")
-        if b" 200 " not in head[:20] or not orjson.loads(body):
-            raise SystemExit(f"the answer was {head[:200]!r}")
-    return first, size
+async def read_twice(method: str, url: str, headers: dict[str, str], content: str | None, decode: bool) -> dict[str, float]:
+    """On one session, like a caller who calls more than once."""
+    async with aiohttp.ClientSession(headers=headers) as session:
+
+        async def fetch() -> int:
+            async with session.request(method, url, data=content) as response:
+                body = await response.read()
+                if response.status != 200 or (decode and not orjson.loads(body)):
+                    raise SystemExit(f"the answer was {response.status} {body[:200]!r}")
+                return len(body)
+
+        await fetch()
+        before, cpu, begun = settled_mb(), time.process_time(), time.perf_counter()
+        size = await fetch()
+        taken, own = time.perf_counter() - begun, time.process_time() - cpu
+    return {"seconds": taken, "bytes": size, "own_cpu": own, "memory_mb": peak_mb(pid()) - before}
 
 
 def pid() -> int:

@@ -34,11 +34,10 @@ def once(key: str, path: str) -> bytes:
     return head("GET", path, Authorization=f"Bearer {key}", Connection="close") + b"\r\n"
 
 
-def ocs(method: str, params: object, *, close: bool = False) -> bytes:
+def ocs(method: str, params: object) -> bytes:
     """A call to the charging system itself."""
     body = json.dumps({method: params}).encode()
-    extra = {"Connection": "close"} if close else {}
-    return head("POST", "/v1?token=measured", Content_Type="application/json", Content_Length=str(len(body)), **extra) + b"\r\n" + body
+    return head("POST", "/v1?token=measured", Content_Type="application/json", Content_Length=str(len(body))) + b"\r\n" + body
 
 
 def create(key: str) -> Callable[[], bytes]:

@@ -1,17 +1,18 @@
 """RESULTS.md, made from the raw samples beside it and from nothing else."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
+from benchmarks import upstream_page
 from benchmarks.names import BARE, FASTMCP, HANDWRITTEN, LOWLEVEL, OURS, TUNED, TUTORIAL
+from benchmarks.tables import Aim, Row, middle, of, ratios, spread, table, versus
 
 FOLDER = Path(__file__).parent
 SAMPLES, RESULTS = FOLDER / "samples", FOLDER / "RESULTS.md"
-SCENARIOS = ("get", "post", "mcp", "route", "start")
-Row = Mapping[str, Any]
+SCENARIOS = ("get", "post", "mcp", "route", "start", "upstream")
 
 INTRO = """# Side-by-side measurements
 
@@ -63,15 +64,6 @@ orjson, pydantic` in a new interpreter.
 """
 
 
-class Aim(NamedTuple):
-    """What issue and table are to show."""
-
-    text: str
-    aim: str
-    reached: str
-    met: bool
-
-
 def load(folder: Path = SAMPLES) -> dict[str, Any]:
     """The sample files, by scenario."""
     return {name: json.loads((folder / f"{name}.json").read_text()) for name in SCENARIOS if (folder / f"{name}.json").exists()}
@@ -87,7 +79,9 @@ def render(samples: Mapping[str, Any]) -> str:
             parts.append(f"{title}\n\n{versus(samples[name]['rows'], (HANDWRITTEN, TUNED, TUTORIAL))}\n{disk(samples[name]['rows'])}")
     if "mcp" in samples:
         note = MCP_NOTE.format(tools=samples["mcp"]["facts"]["tools"])
-        parts.append(f"## MCP\n\n{note}\n{versus(samples['mcp']['rows'], (LOWLEVEL, FASTMCP))}")
+        parts.append(f"## MCP\n\n{note}\n{versus(samples['mcp']['rows'], (LOWLEVEL, FASTMCP), by_connections=False)}")
+    if "upstream" in samples:
+        parts.append(upstream_page.section(samples["upstream"]["rows"]))
     if "route" in samples:
         note = ROUTE_NOTE.format(ours=samples["route"]["facts"]["operations"])
         parts.append(f"## Position in the route table\n\n{note}\n{positions(samples['route']['rows'])}")
@@ -95,55 +89,6 @@ def render(samples: Mapping[str, Any]) -> str:
         parts.append(f"## Start and memory\n\n{START_NOTE}\n{starts(samples['start']['rows'])}")
     parts.append("## Where and when\n\n" + places(samples))
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
-
-
-def of(rows: Iterable[Row], contestant: str, **by: Any) -> list[Row]:
-    """A contestant's rows, by round."""
-    found = [row for row in rows if row["contestant"] == contestant and all(row[name] == value for name, value in by.items())]
-    return sorted(found, key=lambda row: row["round"])
-
-
-def speed(row: Row) -> float:
-    """Answered requests per second; only ever divided by another of the same round."""
-    return row["requests"] / row["seconds"]
-
-
-def ratios(rows: Sequence[Row], rival: str, **by: Any) -> list[float]:
-    """Ours over the rival's, round by round."""
-    return [speed(a) / max(speed(b), 1e-9) for a, b in zip(of(rows, OURS, **by), of(rows, rival, **by), strict=True)]
-
-
-def spread(values: Sequence[float]) -> str:
-    """Median, lowest and highest."""
-    return f"**{median(values):.2f}** ({min(values):.2f} - {max(values):.2f})"
-
-
-def middle(rows: Sequence[Row], name: str) -> float:
-    return median([row[name] for row in rows])
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def versus(rows: Sequence[Row], rivals: Sequence[str]) -> str:
-    """Ours against each rival, for every case and number of connections."""
-    lines: list[list[str]] = []
-    for case, connections in dict.fromkeys((row["case"], row["connections"]) for row in rows):
-        by = {"case": case, "connections": connections}
-        ours = of(rows, OURS, **by)
-        for rival in rivals:
-            theirs = of(rows, rival, **by)
-            pairs = [
-                f"{middle(ours, name):.{digits}f} / {middle(theirs, name):.{digits}f}"
-                for name, digits in (("cpu_us", 0), ("p50_ms", 2), ("p99_ms", 2))
-            ]
-            errors = f"{sum(row['errors'] for row in ours)} / {sum(row['errors'] for row in theirs)}"
-            where = f"c={connections}" if case in ("get", "post") else case
-            lines.append([where, rival, spread(ratios(rows, rival, **by)), *pairs, errors])
-    return table(["", "against", "throughput ratio", "CPU us, ours / theirs", "p50 ms", "p99 ms", "errors"], lines)
 
 
 def disk(rows: Sequence[Row]) -> str:
@@ -201,6 +146,8 @@ def aims(samples: Mapping[str, Any]) -> str:
         memory = middle(of(rows, OURS), "rss_mb")
         found.append(Aim("Start to first answer against the bare import", "<= 1.8", f"{times:.2f}", times <= 1.8))
         found.append(Aim("Memory at idle", "< 90 MB", f"{memory:.0f} MB", memory < 90))
+    if "upstream" in samples:
+        found += upstream_page.aims(samples["upstream"]["rows"])
     return "## Aims\n\n" + table(
         ["", "aim", "reached", ""], [[aim.text, aim.aim, aim.reached, "yes" if aim.met else "**not yet**"] for aim in found]
     )

@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 
 from benchmarks import requests
 from benchmarks.agreement import agree_on_upstream
-from benchmarks.contestant import GATEWAYS, ROOT, Contestant, Seed, environment, started
-from benchmarks.load import run_ask, run_drive
+from benchmarks.contestant import GATEWAYS, OCS_TOKEN, ROOT, Contestant, Seed, environment, started
+from benchmarks.load import run_drive
 from benchmarks.measure import CONNECTIONS, Plan, Sample, Turn, running, take
-from benchmarks.names import CLIENT, OURS, UPSTREAM
+from benchmarks.names import CLIENT, HTTPX, HTTPX_TUNED, OURS, UPSTREAM
 from benchmarks.processes import cpu_seconds, peak_mb, resident_mb, restart_peak
 from benchmarks.rivals.fleet import ACCOUNT, RESELLER, iccid
 from benchmarks.rivals.upstream import SINGLES
+from benchmarks.upstream_page import LINE, LINES, RULES, SOME
 
-LINE, RULES, LINES, SOME = "one line", "50 MB of prices", "10,000 lines", "20 of 10,000 lines"
+BIG_GATEWAYS = (OURS, HTTPX_TUNED, HTTPX)
 ICCIDS = tuple(iccid(number) for number in range(SINGLES))
 
 
@@ -43,26 +44,31 @@ BIG = (
 
 def upstream(seed: Seed, plan: Plan) -> list[dict[str, object]]:
     """Everything that needs the charging system."""
-    folder = seed.copy(UPSTREAM)
-    with started(UPSTREAM, folder) as net, running(GATEWAYS, seed, net.port) as gateways:
-        agree_on_upstream(gateways, seed, net)
-        found = [row for connections in CONNECTIONS for row in lines(seed, plan, net, gateways, connections)]
-        return found + [row for big in BIG for row in bigs(seed, plan, net, gateways, big)]
+    with started(UPSTREAM, seed.copy(UPSTREAM)) as net:
+        with running(GATEWAYS, seed, net.port) as gateways:
+            agree_on_upstream(gateways, seed, net)
+            found = [row for connections in CONNECTIONS for row in lines(seed, plan, net, gateways, connections)]
+        for big in BIG:  # each on fresh processes: what the one before took they would keep
+            with running(BIG_GATEWAYS, seed, net.port) as gateways:
+                found += bigs(seed, plan, net, gateways, big)
+        return found
 
 
 def lines(seed: Seed, plan: Plan, net: Contestant, gateways: Sequence[Contestant], connections: int) -> list[dict[str, object]]:
     """One line by ICCID, from everybody."""
     call = requests.subscriber(seed.key, ICCIDS)
     direct = itertools.cycle([requests.ocs("getSingleSubscriber", {"iccid": name}) for name in ICCIDS])
-    turns: list[Callable[[int], Sample]] = [
-        lambda number, turn=Turn(one, call, 200): take(LINE, turn, connections, number, plan.seconds, 0.0) for one in gateways
-    ]
-    turns.append(lambda number: take(LINE, Turn(net, lambda: next(direct), 200), connections, number, plan.seconds, 0.0))
+
+    def turn(one: Contestant, make: Callable[[], bytes]) -> Callable[[int], Sample]:
+        return lambda number: take(LINE, Turn(one, make, 200), connections, number, plan.seconds, 0.0)
+
+    turns = [turn(one, call) for one in gateways]
+    turns.append(turn(net, lambda: next(direct)))
     turns.append(lambda number: take_client(net, connections, number, plan.seconds))
     found: list[dict[str, object]] = []
     for number in range(plan.rounds):
         plan.say(f"{LINE} c={connections} round {number + 1}/{plan.rounds}")
-        found += [asdict(turn(number)) for turn in rotated(turns, number)]
+        found += [asdict(taken(number)) for taken in rotated(turns, number)]
     return found
 
 
@@ -88,16 +94,13 @@ def take_client(net: Contestant, connections: int, number: int, seconds: float) 
 
 
 def bigs(seed: Seed, plan: Plan, net: Contestant, gateways: Sequence[Contestant], big: Big) -> list[dict[str, object]]:
-    """A big answer, from everybody who offers it."""
+    """A big answer, from everybody in turn."""
     found: list[dict[str, object]] = []
-    offered = [one for one in gateways if run_ask(one.port, requests.without_key(big.path)()).status == 401]
-    quiet = {one.name: level(one, seed) for one in offered}
+    quiet = {one.name: level(one, seed) for one in gateways}
     for number in range(plan.rounds):
         plan.say(f"{big.case} round {number + 1}/{plan.rounds}")
-        turns = [*offered, net]
-        for one in rotated(turns, number):
-            request = requests.ocs(big.method, big.params, close=True) if one is net else requests.once(seed.key, big.path)
-            found.append(take_big(big, one, request, number, quiet.get(one.name, 0.0)))
+        for one in rotated([*gateways, net], number):
+            found.append(take_big(big, one, seed, number, quiet.get(one.name)))
     return found
 
 
@@ -108,11 +111,11 @@ def level(one: Contestant, seed: Seed) -> float:
     return statistics.median(resident_mb(one.pid) for _ in range(3))
 
 
-def take_big(big: Big, one: Contestant, request: bytes, number: int, quiet: float) -> dict[str, object]:
-    """One turn. Memory is what the callee added; for the charging system itself, what the caller needed to hold the answer decoded."""
+def take_big(big: Big, one: Contestant, seed: Seed, number: int, quiet: float | None) -> dict[str, object]:
+    """One turn. Memory is what a gateway added to its idle level; for the charging system itself, what its caller added."""
     restart_peak(one.pid)
     before = cpu_seconds(one.pid)
-    seen = told(read={"port": one.port, "request": request.decode(), "decode": big.decode})
+    seen = told(read=asked_of(big, one, None if quiet is None else seed.key))
     cpu = (cpu_seconds(one.pid) - before) / 2  # the caller asks twice
     return {
         "case": big.case,
@@ -120,13 +123,23 @@ def take_big(big: Big, one: Contestant, request: bytes, number: int, quiet: floa
         "connections": 1,
         "round": number,
         "ms": round(seen["seconds"] * 1000, 2),
-        "first_ms": round(seen["first"] * 1000, 2),
         "cpu_ms": round(cpu * 1000, 2),
         "caller_ms": round(seen["own_cpu"] * 1000, 2),
         "mb": round(seen["bytes"] / 1e6, 3),
-        "idle_mb": round(quiet, 1),
-        "added_mb": round(peak_mb(one.pid) - quiet if quiet else seen["memory_mb"], 1),
+        "idle_mb": None if quiet is None else round(quiet, 1),
+        "added_mb": round(seen["memory_mb"] if quiet is None else max(0.0, peak_mb(one.pid) - quiet), 1),
     }
+
+
+def asked_of(big: Big, one: Contestant, key: str | None) -> dict[str, object]:
+    """The request to a gateway, or without a key to the charging system."""
+    address = f"http://127.0.0.1:{one.port}"
+    if key is not None:
+        method, url, headers, content = "GET", address + big.path, {"authorization": f"Bearer {key}"}, None
+    else:
+        url, headers = f"{address}/v1?token={OCS_TOKEN}", {"content-type": "application/json"}
+        method, content = "POST", json.dumps({big.method: big.params})
+    return {"method": method, "url": url, "headers": headers, "content": content, "decode": big.decode}
 
 
 def told(**asked: object) -> dict[str, Any]:
@@ -140,6 +153,3 @@ def rotated(turns: Sequence[Any], number: int) -> list[Any]:
     """The order changes from round to round, so that nobody always follows the same neighbour."""
     shift = number % len(turns)
     return [*turns[shift:], *turns[:shift]]
-
-
-__all__ = ["BIG", "LINE", "LINES", "OURS", "RULES", "SOME", "upstream"]

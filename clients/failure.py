@@ -51,7 +51,7 @@ def _kind_by_name(causes: list[BaseException]) -> FailureKind:
         return "tls"
     if "ClientConnectorDNSError" in names:
         return "dns"
-    if names & {"ClientOSError", "ServerDisconnectedError", "NetworkError"}:
+    if names & {"ClientConnectionError", "ClientPayloadError", "NetworkError"}:
         return "network"
     if names & {"TimeoutException", "ServerTimeoutError"}:
         return "timeout"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
+from asyncio import timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # httpx and aiohttp cost 0.35 s each: imported when the first
 
     import aiohttp
     import httpx
+
+    from clients.road import Arrived, Road
 
     Connector = Callable[["OutboundLimits", ssl.SSLContext], aiohttp.BaseConnector]
 
@@ -71,31 +73,25 @@ class Outbound:
         self._make_connector = connector or _plain_connector
         self._tls = tls
         self._transport = transport
-        self._client: httpx.AsyncClient | None = None
-
-    def client(self) -> httpx.AsyncClient:
-        """Open on first use; the same client afterwards."""
-        if self._client is None:
-            self._client = self._open()
-        return self._client
+        self._road: Road | None = None
 
     async def aclose(self) -> None:
         """Close all connections; the next call opens anew."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        road, self._road = self._road, None
+        if road is not None:
+            await road.aclose()
 
     async def exchange(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE) -> Reply:
         """Send one request and read at most `keep` raw bytes of the answer, within the total time limit."""
-        import aiohttp  # start-up budget
-        import httpx
-
-        plain = {"accept-encoding": "identity", **headers}
+        road = self._open()
         try:
-            with anyio.fail_after(self.limits.total_seconds):
-                async with self.client().stream(method, url, headers=plain, content=content) as response:
-                    return await _read(response, keep)
-        except (httpx.HTTPError, httpx.InvalidURL, aiohttp.ClientError, OSError, UnicodeError) as error:
+            async with timeout(self.limits.total_seconds):  # a third of the cost of a cancel scope, once per call
+                arrived = await road.send(method, url, _plain(headers), content)
+                try:
+                    return await _read(arrived, keep)
+                finally:
+                    await arrived.aclose()
+        except road.failures as error:
             kind = failure_kind(error)
         raise OutboundFailed(kind)  # outside the handler: the cause may name an address or a secret URL
 
@@ -105,109 +101,78 @@ class Outbound:
 
         Leaving it early gives the connection up. No scope stays open between two chunks, so any task may read and leave.
         """
-        import aiohttp  # start-up budget
-        import httpx
-
-        response = await self._begin(method, url, headers, content)
+        road = self._open()
+        arrived = await self._begin(road, method, url, headers, content)
         try:
-            async with aclosing(_chunks(response, self.limits.total_seconds)) as chunks:
-                yield StreamReply(response.status_code, _lower(response), chunks)
+            async with aclosing(_chunks(road, arrived, self.limits.total_seconds)) as chunks:
+                yield StreamReply(arrived.status, arrived.headers, chunks)
         finally:
-            with anyio.move_on_after(1, shield=True), suppress(httpx.HTTPError, aiohttp.ClientError, OSError):
-                await response.aclose()  # what fails now concerns an answer nobody reads any more
+            with anyio.move_on_after(1, shield=True), suppress(*road.failures):
+                await arrived.aclose()  # what fails now concerns an answer nobody reads any more
 
-    async def _begin(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> httpx.Response:
-        import aiohttp  # start-up budget
-        import httpx
-
+    async def _begin(self, road: Road, method: str, url: str, headers: Mapping[str, str], content: bytes) -> Arrived:
         try:
             with anyio.fail_after(self.limits.total_seconds):
-                plain = {"accept-encoding": "identity", **headers}
-                request = self.client().build_request(method, url, headers=plain, content=content)
-                return await self.client().send(request, stream=True)
-        except (httpx.HTTPError, httpx.InvalidURL, aiohttp.ClientError, OSError, UnicodeError) as error:
+                return await road.send(method, url, _plain(headers), content)
+        except road.failures as error:
             kind = failure_kind(error)
         raise OutboundFailed(kind)  # outside the handler, as in `exchange`
 
-    def _open(self) -> httpx.AsyncClient:
-        from http.cookiejar import CookieJar, DefaultCookiePolicy  # start-up budget, as the next one
+    def _open(self) -> Road:
+        """Open on first use; the same way afterwards."""
+        if self._road is None:
+            self._road = self._network() if self._transport is None else self._inside(self._transport)
+        return self._road
 
-        import httpx
+    def _inside(self, given: httpx.AsyncBaseTransport | Callable[[], httpx.AsyncBaseTransport]) -> Road:
+        import httpx  # start-up budget, as the next one
 
-        logging.getLogger("httpx").addFilter(_unlogged)
+        from clients.in_process import InProcess
+
+        transport = given if isinstance(given, httpx.AsyncBaseTransport) else given()
+        return InProcess(transport, idle_seconds=self.limits.total_seconds)
+
+    def _network(self) -> Road:
+        import httpx  # start-up budget, as the next one
+
+        from clients.sockets import Sockets
+
         limits = self.limits
-        return httpx.AsyncClient(
-            transport=self._outside(),
-            timeout=httpx.Timeout(limits.total_seconds, connect=limits.connect_seconds),
-            cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
-            trust_env=False,
-            follow_redirects=False,
-        )
-
-    def _outside(self) -> httpx.AsyncBaseTransport:
-        import httpx
-
-        given = self._transport
-        if given is None:
-            return self._network()
-        return given if isinstance(given, httpx.AsyncBaseTransport) else given()
-
-    def _network(self) -> httpx.AsyncBaseTransport:
-        import aiohttp  # start-up budget
-        import httpx
-        from httpx_aiohttp import AiohttpTransport
-
-        tls = self._tls or httpx.create_ssl_context(trust_env=False)
-
-        def session() -> aiohttp.ClientSession:
-            connector = self._make_connector(self.limits, tls)
-            return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False)
-
-        # The transport builds a context of its own unless it is given one; the connector is what uses it.
-        return AiohttpTransport(client=session, verify=tls, trust_env=False)
+        # httpx's context: the authorities of its certificate bundle, the same on every machine.
+        connector = self._make_connector(limits, self._tls or httpx.create_ssl_context(trust_env=False))
+        return Sockets(connector, connect_seconds=limits.connect_seconds, idle_seconds=limits.total_seconds)
 
 
 def _plain_connector(limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:
-    import aiohttp  # start-up budget
+    from clients.sockets import connector  # start-up budget
 
-    if limits.keepalive_seconds is None:
-        return aiohttp.TCPConnector(limit=limits.connections, ssl=tls, force_close=True)
-    return aiohttp.TCPConnector(limit=limits.connections, ssl=tls, keepalive_timeout=limits.keepalive_seconds)
+    return connector(limits.connections, limits.keepalive_seconds, tls)
 
 
-async def _read(response: httpx.Response, keep: int) -> Reply:
-    body = bytearray()
-    async for chunk in response.aiter_raw():
-        body += chunk
-        if len(body) > keep:
-            break
-    return Reply(response.status_code, _lower(response), bytes(body[:keep]), truncated=len(body) > keep)
+def _plain(headers: Mapping[str, str]) -> Mapping[str, str]:
+    return {"accept-encoding": "identity", **headers}
 
 
-async def _chunks(response: httpx.Response, idle_seconds: float) -> AsyncGenerator[bytes]:
-    import aiohttp  # start-up budget
-    import httpx
+async def _read(arrived: Arrived, keep: int) -> Reply:
+    parts: list[bytes] = []
+    size = 0
+    while size <= keep and (part := await arrived.read()):
+        parts.append(part)
+        size += len(part)
+    body = b"".join(parts)
+    return Reply(arrived.status, arrived.headers, body if size <= keep else body[:keep], truncated=size > keep)
 
+
+async def _chunks(road: Road, arrived: Arrived, idle_seconds: float) -> AsyncGenerator[bytes]:
     kind = None
-    raw = cast("AsyncGenerator[bytes]", response.aiter_raw())  # declared as a mere iterator
-    async with aclosing(raw) as parts:
-        while kind is None:
-            try:
-                with anyio.fail_after(idle_seconds):
-                    chunk = await anext(parts, None)
-            except (httpx.HTTPError, aiohttp.ClientError, OSError) as error:
-                kind = failure_kind(error)
-            else:
-                if chunk is None:
-                    return
-                yield chunk
+    while kind is None:
+        try:
+            with anyio.fail_after(idle_seconds):
+                chunk = await arrived.read()
+        except road.failures as error:
+            kind = failure_kind(error)
+        else:
+            if not chunk:
+                return
+            yield chunk
     raise OutboundFailed(kind)
-
-
-def _lower(response: httpx.Response) -> Mapping[str, str]:
-    return {name.lower(): value for name, value in response.headers.items()}
-
-
-def _unlogged(_record: logging.LogRecord) -> bool:
-    """The library logs every URL it calls, and some of ours hold a secret."""
-    return False

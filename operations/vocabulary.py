@@ -10,7 +10,7 @@ T = TypeVar("T")
 Limit = Annotated[int, Field(ge=1, le=100, description="Page size.")]
 StartingAfter = Annotated[str | None, Field(max_length=64, description="Last id of the page before.")]
 # ITU-T E.118; 18 to 20 digits occur in practice, the check digit is sometimes dropped.
-Iccid = Annotated[str, Field(pattern=r"^89[0-9]{16,20}$", description="SIM serial number (E.118).")]
+Iccid = Annotated[str, Field(pattern=r"^89[0-9]{16,20}$", description="SIM number, 18-22 digits.")]
 Mcc = Annotated[str, Field(pattern=r"^[0-9]{3}$", description="Mobile country code (ITU-T E.212), 3 digits.")]
 Mnc = Annotated[str, Field(pattern=r"^[0-9]{2,3}$", description="Mobile network code (ITU-T E.212), 2 or 3 digits.")]
 

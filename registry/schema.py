@@ -14,11 +14,14 @@ LISTED = ("anyOf", "allOf", "oneOf", "prefixItems")
 NAMED = ("properties", "patternProperties")
 # Choice: lengths are left out of tool schemas, and so are patterns that only forbid control characters: a model cannot count characters,
 # descriptions name the ranges that matter, and the pipeline checks them all. OpenAPI shows everything.
-LENGTHS = ("minLength", "maxLength")
-MOST_EXACT = 2**53 - 1  # the largest integer of JSON; as a maximum it says nothing
+LENGTHS = ("minLength", "maxLength", "maxItems")
+# Choice: bounds that nobody runs into, or that the description names, are left out too: counts, sizes and ids begin at 0 or 1, nothing has
+# a milliard of anything, and a text of digits is told by how many.
+OBVIOUS = (0, 1)
+HUGE = 1_000_000_000
 FORBIDDING = "\\x00"
 KEY: Json = {"type": "string", "description": "Same key, one effect; e.g. a UUID."}
-TOKEN: Json = {"type": "string", "description": "From the first answer, after the user has agreed."}
+TOKEN: Json = {"type": "string", "description": "From the first answer, once the user agrees."}
 
 
 class Answer(NamedTuple):
@@ -83,7 +86,7 @@ class Compact:
         if reference is not None:
             return self._resolved(reference.rpartition("/")[2], schema)
         short = {key: self._value(key, value) for key, value in schema.items() if key not in ("title", "discriminator")}
-        return without_null(without_lengths(short)) if self._spoken else short
+        return without_rules(without_null(short)) if self._spoken else short
 
     def kept(self) -> Json:
         """The definitions that could not be put in place."""
@@ -113,17 +116,23 @@ class Compact:
             self._open.pop()
 
 
-def without_lengths(schema: Json) -> Json:
-    """What is left to say of a string or of an object with free names."""
-    kept = {
-        key: value
-        for key, value in schema.items()
-        if key not in LENGTHS and not (key == "pattern" and FORBIDDING in value) and not (key == "maximum" and value == MOST_EXACT)
-    }
+def without_rules(schema: Json) -> Json:
+    """What is left to say of a value, or of an object with free names."""
+    said = str(schema.get("description", ""))
+    kept = {key: value for key, value in schema.items() if key not in LENGTHS and not says_nothing(key, value, said)}
     patterns: Json = kept.get("patternProperties", {})
     if len(patterns) == 1 and FORBIDDING in next(iter(patterns)):
         kept["additionalProperties"] = next(iter(kept.pop("patternProperties").values()))
     return kept
+
+
+def says_nothing(key: str, value: Any, said: str) -> bool:
+    """A rule that no caller breaks by mistake, or that the description tells."""
+    if key == "pattern":
+        return FORBIDDING in value or "digits" in said
+    if key == "maximum":
+        return value >= HUGE or str(value) in said
+    return (key == "minimum" and (value in OBVIOUS or value <= -HUGE)) or (key == "additionalProperties" and value is False)
 
 
 def without_null(schema: Json) -> Json:

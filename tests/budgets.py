@@ -14,6 +14,7 @@ SECONDS = {
     "deliveries": 15.0,
     "docs": 30.0,
     "examples": 10.0,
+    "faults": 40.0,
     "http": 20.0,
     "identity": 10.0,
     "interop": 15.0,

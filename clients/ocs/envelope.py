@@ -1,5 +1,6 @@
 """The frame of every answer: a status, and the payload under a key."""
 
+import re
 from typing import cast
 
 import orjson
@@ -7,6 +8,9 @@ import orjson
 from clients.ocs.failure import Unreadable
 from clients.ocs.shape import PLAIN, checked, integer
 from clients.ocs.wire.members import Json
+
+TADIG = re.compile(r"[A-Za-z0-9]{1,12}")
+"""A network's code. Anything else in its place would be a text of theirs in an error of ours."""
 
 
 def opened(body: bytes) -> dict[str, Json]:
@@ -34,7 +38,7 @@ def details(payload: Json) -> dict[str, object] | None:
     found: dict[str, object] = {}
     tadigs, zone = payload.get("invalidTadigs"), payload.get("existingLZ")
     if isinstance(tadigs, list):
-        found["invalidTadigs"] = [tadig for tadig in tadigs if isinstance(tadig, str)]
+        found["invalidTadigs"] = [tadig for tadig in tadigs if isinstance(tadig, str) and TADIG.fullmatch(tadig)]
     if isinstance(zone, dict):
         found["existingLZ"] = {name: zone[name] for name in ("Id", "name") if name in zone}
     return found or None

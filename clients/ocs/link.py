@@ -25,6 +25,8 @@ from registry.errors import BadRequest, OcsError
 
 T = TypeVar("T")
 Attempt = Callable[["Progress"], Awaitable[Done[T] | Fault]]
+SHORTEST_SECRET = 12
+"""A shorter token may be a number or a word of an answer by chance."""
 LOG = logging.getLogger(__name__)
 
 
@@ -44,6 +46,8 @@ class OcsLink:
         self._usable = can_travel(settings, token)
         self._headers = headers(settings, token)
         self._token = token
+        self._secret = token.encode("utf-8", "replace")
+        self._urls: dict[tuple[Version, bool], str] = {}
         self._places: anyio.CapacityLimiter | None = None
 
     def __repr__(self) -> str:
@@ -114,7 +118,10 @@ class OcsLink:
         if self._places is None:
             self._places = anyio.CapacityLimiter(self._settings.concurrency)
         places, holder = self._places, object()
-        await places.acquire_on_behalf_of(holder)
+        try:
+            places.acquire_on_behalf_of_nowait(holder)  # waiting for a free place would cost a turn of the loop
+        except anyio.WouldBlock:
+            await places.acquire_on_behalf_of(holder)
         held.callback(places.release_on_behalf_of, holder)
 
     async def _attempts(self, asked: Asked, attempt: Attempt[T], progress: Progress) -> Done[T] | Fault:
@@ -138,12 +145,16 @@ class OcsLink:
         if reply.status != 200:
             return outcome.wrong_status(asked, reply.status)
         try:
-            document = opened(reply.body)
+            document = opened(self._without_token(reply.body))
             code, payload = status_code(document), document.get(asked.key)
             return outcome.refused(self._settings, asked, code, payload) if code else Done(parse(payload))
         except Unreadable as why:
             LOG.warning("The answer to %s is unreadable: %s", asked.method, why)
             return outcome.unreadable(asked)
+
+    def _without_token(self, body: bytes) -> bytes:
+        """An answer that repeats the token is read without it: members that we do not know pass through to whoever asked."""
+        return body.replace(self._secret, b"***") if len(self._secret) >= SHORTEST_SECRET else body
 
     async def _begin(self, asked: Asked, key: tuple[str, ...], progress: Progress) -> Done[RawArray] | Fault:
         progress.sent = True
@@ -165,7 +176,11 @@ class OcsLink:
             return outcome.unreadable(asked)
 
     def _url(self, asked: Asked) -> str:
-        return address(self._settings, self._token, version=asked.version, stats=asked.stats)
+        key = asked.version, asked.stats
+        found = self._urls.get(key)
+        if found is None:
+            found = self._urls[key] = address(self._settings, self._token, version=asked.version, stats=asked.stats)
+        return found
 
 
 def _as_it_is(value: Json) -> Json:

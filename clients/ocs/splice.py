@@ -6,6 +6,7 @@ from functools import cache
 from clients.ocs.failure import Unreadable
 
 DEEPEST = 1000
+EXACT = 2048
 STRING = rb'"(?>[^"\\]|\\.)*+"'
 TOKEN = re.compile(STRING + rb'|["\[\]{}]', re.DOTALL)
 REST_OF_STRING = re.compile(rb'(?>[^"\\]|\\.)*+"', re.DOTALL)
@@ -32,20 +33,37 @@ class ArrayScan:
         self._open = b""
         """What is still open inside the array: brackets, then a quote when a part ended within a string."""
         self._escape = b""
-        self._begun = False
+        self._begun: bool = False
 
     def feed(self, part: bytes) -> int | None:
         """How many bytes of this part belong to the array when it ends here, else None. The first part begins with `[`."""
+        before = self._open, self._escape, self._begun
+        if not self._ends(part):
+            return None
+        self._open, self._escape, self._begun = before
+        if len(part) <= EXACT:
+            return self._end(part)
+        # Halves: the exact search goes byte by byte, and is far slower.
+        half = len(part) // 2
+        found = self.feed(part[:half])
+        if found is not None:
+            return found
+        found = self.feed(part[half:])
+        return None if found is None else half + found
+
+    def _ends(self, part: bytes) -> bool:
         skipped = 0 if self._begun else 1
         self._begun = True
-        data = self._escape + part[skipped:]
-        before, lead = self._open, skipped - len(self._escape)
-        self._open = _reduced(before + self._structure(data))
+        self._open = _reduced(self._open + self._structure(self._escape + part[skipped:]))
         if self._open.startswith(b"]"):
-            return lead + _end(data, before)
+            return True
         if self._open.startswith(b"}") or len(self._open) > DEEPEST:
             raise Unreadable("the brackets do not match, or are nested too deeply")
-        return None
+        return False
+
+    def _end(self, part: bytes) -> int:
+        skipped = 0 if self._begun else 1
+        return skipped - len(self._escape) + _end(self._escape + part[skipped:], self._open)
 
     def _structure(self, data: bytes) -> bytes:
         self._escape = b""

@@ -64,7 +64,7 @@ async def balance_of(upstream: Upstream) -> float:
 async def modify_account_balance(ctx: Ctx, params: AccountBalance, held: Held) -> Data[AccountBalanceChanged]:
     """Add to an account's balance, lower it or set it.
 
-    A result below 0 becomes 0; list_reseller_accounts shows it. For one line use modify_subscriber_balance.
+    A result below 0 becomes 0. For one line use modify_subscriber_balance.
 
     In managed mode the balance can be lowered, not raised: raising it answers 409 `managed_balance`.
     """

@@ -63,7 +63,7 @@ EXAMPLE: EsimStock = {
 async def esim_status_per_account(ctx: Ctx, params: AccountRef, account: OwnAccount) -> Data[EsimStock]:
     """Count an account's eSIMs: free, in use, in all.
 
-    Look here before issuing: only free ones can be issued. list_subscribers names the single lines.
+    Only free ones can be issued. list_subscribers names the lines.
     """
     try:
         rows = await account.upstream.ocs.reseller.esim_status_per_account(account_id=account.id)

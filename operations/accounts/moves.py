@@ -22,8 +22,8 @@ class MoveRange(AccountRef):
     """Which lines go where. The path names the account they leave."""
 
     range_type: Annotated[RangeType, Field(description="What the range is of.")]
-    range_start: Annotated[Digits, Field(description="First, included.")]
-    range_end: Annotated[Digits, Field(description="Last, included; same length.")]
+    range_start: Annotated[Digits, Field(description="First, 10-22 digits.")]
+    range_end: Annotated[Digits, Field(description="Last, as many digits.")]
     # Choice: accountId is the path's here, so the upstream's third spelling of the destination is not taken.
     dest_account: Annotated[
         UpstreamId, Field(validation_alias=AliasChoices("destAccount", "destAccountId"), description="Account they go to.")
@@ -146,8 +146,7 @@ async def reseller_of(upstream: Upstream, account: int) -> int | None:
 async def move_subscriber_range_to_account(ctx: Ctx, params: MoveRange, move: Move) -> Data[Moved]:
     """Move a range of lines from one of your accounts to another.
 
-    Up to 1000 lines; a range that holds any other line is refused. To another reseller's account all
-    packages of the lines are lost.
+    Up to 1000 lines, none of others among them. To another reseller's account they lose all packages.
 
     The ends share at least their first 13 digits (ICCID) or 10 digits (IMSI). With `destNetworkProfileId` the profile changes too, also
     within one account.

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.members import Json
+from clients.ocs.wire.members import Json, Shown
 from clients.ocs.wire.reseller import ResellerInfo
 from operations.deps import Ctx
 from operations.services.passing import Data
@@ -32,12 +32,12 @@ class WebhookConfig(TypedDict):
 
     relay: Relay
     notifications: Annotated[
-        list[Json], Field(description="Of package_usage, es2_status and low_credit: type, url without its secrets, thresholds in percent")
+        list[Shown], Field(description="Of package_usage, es2_status and low_credit: type, url without its secrets, thresholds in percent")
     ]
     source: Annotated[
         Literal["upstream", "not_reported"], Field(description="not_reported: the network does not tell which notifications are set up")
     ]
-    other: NotRequired[Annotated[dict[str, Json], Field(description="What this network says beyond its documentation")]]
+    other: NotRequired[Annotated[dict[str, Shown], Field(description="What this network says beyond its documentation")]]
 
 
 @operation(

@@ -44,7 +44,7 @@ EventTime = Annotated[
 class LocationUpdate(BaseModel):
     """Where a line is. Members that are not named here are skipped: imsi, subsId, lac, cellId, rat."""
 
-    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True, json_schema_extra={"additionalProperties": True})
 
     iccid: Iccid
     mcc: Annotated[Mcc, padded(3), code("^[0-9]{3}$", "Mobile country code (ITU-T E.212).")]
@@ -55,7 +55,7 @@ class LocationUpdate(BaseModel):
 class Notification(CamelInput):
     """One notification, told by its members. What is not known here is skipped."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": True})
 
     subscriber_prepaid_package: Annotated[JsonValue, Field(description="Package usage: a threshold was crossed.")] = None
     location_update: Annotated[LocationUpdate | None, Field(description="Location: where a line is.")] = None

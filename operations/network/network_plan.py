@@ -35,7 +35,7 @@ class PlanQuery(CamelInput):
     """Where, and what overrides the organisation's default."""
 
     countries: Annotated[
-        list[Iso2], AfterValidator(canonical), Field(min_length=1, max_length=60, description="1-60 ISO 3166-1 alpha-2 codes.")
+        list[Iso2], Field(min_length=1, max_length=60, description="1-60 ISO 3166-1 alpha-2 codes."), AfterValidator(canonical)
     ]
     sim_mode: Annotated[Mode | None, Field(description="Of the SIM; overrides all.")] = None
     sim_list_id: Annotated[UpstreamId | None, Field(description="With simMode custom only.")] = None

@@ -62,7 +62,7 @@ async def require_profile(upstream: Upstream, profile_id: int) -> None:
     )
 
 
-async def require_sponsor(upstream: Upstream, sponsor_id: int) -> None:
+async def require_sponsor(upstream: Upstream, sponsor_id: int, param: str = "sponsorId") -> None:
     """A sponsor by its number."""
     reseller = await upstream.reseller_id()
     await require_visible(
@@ -71,7 +71,7 @@ async def require_sponsor(upstream: Upstream, sponsor_id: int) -> None:
         lambda: upstream.ocs.reseller.list_sponsor(reseller),
         sponsor_id,
         id="id",
-        param="sponsorId",
+        param=param,
         hint="list_sponsors names yours",
     )
 

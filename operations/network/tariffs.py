@@ -107,9 +107,10 @@ async def get_tariff(ctx: Ctx, params: TariffQuery) -> Data[list[TariffRow]] | D
     """
     upstream = await reach(ctx)
     reseller = await reseller_for(upstream, params.reseller_id)
+    named = None if reseller == await upstream.reseller_id() else reseller  # the own one exists, even without a tariff
     if params.everything:
-        return await passed_data(await of_reseller(reseller, upstream.ocs.tariffs.stream_customer_tariff(reseller)))
-    rules = [rule for rule in await of_reseller(reseller, rules_of(upstream, reseller)) if wanted(rule, params)]
+        return passed_data(await of_reseller(named, upstream.ocs.tariffs.stream_customer_tariff(reseller)))
+    rules = [rule for rule in await of_reseller(named, rules_of(upstream, reseller)) if wanted(rule, params)]
     page = listed(ctx, rules, params.model_copy(update={"fields": None}), rule_id)["data"]
     if params.verbose:
         return {"data": chosen(page, params.fields)}

@@ -6,7 +6,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from clients.ocs.wire.template import TemplateFields
 from operations.deps import Ctx
-from operations.network.references import require_destination_list, require_zone
+from operations.network.references import require_destination_list, require_sponsor, require_zone
 from operations.network.template_fields import CORE, Days, Limits, TemplateName, given, present, sent
 from operations.network.template_shapes import TemplateRef, TemplateRow, changed, own_template, owner_of
 from operations.services.accounts import UpstreamId
@@ -23,12 +23,16 @@ MANDATORY = {"name": "name", "location_zone_id": "locationZoneId", "validity_day
 class CoreChange(Limits, TemplateRef):
     """What changes; null removes a limit, what is absent stays."""
 
-    name: Annotated[TemplateName | None, Field(validation_alias=AliasChoices("name", "prepaidpackagetemplatename"))] = None
-    location_zone_id: Annotated[UpstreamId | None, Field(validation_alias=AliasChoices("locationZoneId", "locationzoneid"))] = None
-    validity_days: Annotated[
-        Days | None, Field(validation_alias=AliasChoices("validityDays", "periodDays", "perioddays", "period_days"))
+    name: Annotated[
+        TemplateName | None, Field(validation_alias=AliasChoices("name", "prepaidpackagetemplatename"), description="Unique.")
     ] = None
-    change_sponsor: Annotated[bool | None, Field(description="true is needed when the new zone has another sponsor.")] = None
+    location_zone_id: Annotated[
+        UpstreamId | None, Field(validation_alias=AliasChoices("locationZoneId", "locationzoneid"), description="New zone.")
+    ] = None
+    validity_days: Annotated[
+        Days | None, Field(validation_alias=AliasChoices("validityDays", "periodDays", "perioddays", "period_days"), description="Days.")
+    ] = None
+    change_sponsor: Annotated[bool | None, Field(description="true if the new zone has another sponsor.")] = None
     esim_sponsor: Annotated[UpstreamId | None, Field(description="Sponsor of the eSIMs.")] = None
 
     @model_validator(mode="after")
@@ -59,6 +63,8 @@ async def merge(ctx: Ctx, params: CoreChange) -> Merged:
         await require_zone(upstream, params.location_zone_id, "locationZoneId", reseller)
     if params.destination_list_id is not None:
         await require_destination_list(upstream, params.destination_list_id)
+    if params.esim_sponsor is not None:
+        await require_sponsor(upstream, params.esim_sponsor, "esimSponsor")
     core = present(row, tuple(CORE.values()))
     changes = given(params)
     changes.pop("templateId")
@@ -101,7 +107,7 @@ async def merge(ctx: Ctx, params: CoreChange) -> Merged:
 async def modify_template_core(ctx: Ctx, params: CoreChange, merged: Merged) -> Data[TemplateRow]:
     """Change a template's name, zone, limits, days or cost.
 
-    What is left out stays, null removes a limit. Packages on lines stay as they are. Only templates your organisation made.
+    Absent stays, null removes a limit; assigned packages stay as they are. Only templates you made.
     """
     try:
         row = await merged.upstream.ocs.templates.modify_core(merged.fields)

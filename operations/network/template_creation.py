@@ -40,8 +40,8 @@ class NewTemplate(Recurrence, Throttling, Limits):
         Days,
         Field(validation_alias=AliasChoices("validityDays", "periodDays", "perioddays", "period_days"), description="Days from first use."),
     ]
-    throttling_active: bool = False
-    recurring: bool = False
+    throttling_active: Annotated[bool, Field(description="Slow down by the thresholds.")] = False
+    recurring: Annotated[bool, Field(description="Comes again.")] = False
 
     @model_validator(mode="after")
     def check(self) -> "NewTemplate":
@@ -99,10 +99,10 @@ async def parts_there(ctx: Ctx, params: NewTemplate) -> Upstream:
 async def create_package_template(ctx: Ctx, params: NewTemplate, upstream: Upstream) -> Data[TemplateRow]:
     """Make a package template; it cannot be deleted here.
 
-    Absent limits: none of it. Throttling is one to four pairs of percent and speed; a recurring template needs its whole group.
+    Absent limits: none of it. A recurring template needs its whole group.
 
-    The reseller is always your own, the sponsor follows from the zone's network profile, and the template is not shown in the
-    provider's own interface until it is released there.
+    Throttling is one to four pairs of percent and speed. The reseller is always your own, the sponsor follows from the
+    zone's network profile, and the template is not shown in the provider's own interface until it is released there.
     """
     defaults = {"throttlingActive": params.throttling_active, "recurring": params.recurring}
     fields = sent(given(params), defaults, {"resellerid": await upstream.reseller_id()})

@@ -1,7 +1,7 @@
 """What can be written on a package template: its core, its throttling, its recurrence; and how the wire calls it."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, cast
+from typing import Annotated, cast
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, Field, WithJsonSchema
 
@@ -22,12 +22,13 @@ def known_speed(value: int) -> int:
     return value
 
 
-Quantity = Annotated[int, Field(ge=0, le=2**53 - 1), WithJsonSchema({"type": "integer", "minimum": 0})]
-Count = Annotated[int, Field(ge=1, le=10_000), WithJsonSchema({"type": "integer", "minimum": 1})]
+# Ranges that nobody gets wrong are checked and not spelled out, and the speeds are spelled once: tool definitions have to be short.
+Quantity = Annotated[int, Field(ge=0, le=2**53 - 1), WithJsonSchema({"type": "integer"})]
+Count = Annotated[int, Field(ge=1, le=10_000), WithJsonSchema({"type": "integer"})]
+Cost = Annotated[float, Field(ge=0, le=1_000_000_000), WithJsonSchema({"type": "number"})]
 TemplateName = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
-Days = Annotated[int, Field(ge=1, le=36_500), WithJsonSchema({"type": "integer", "minimum": 1})]
-Percent = Annotated[int | None, Field(ge=1, le=100)]
-# The speeds are spelled once, in the description of the first threshold: tool definitions have to be short.
+Days = Annotated[int, Field(ge=1, le=36_500), WithJsonSchema({"type": "integer"})]
+Percent = Annotated[int, Field(ge=1, le=100), WithJsonSchema({"type": "integer"})]
 Speed = Annotated[int, AfterValidator(known_speed), WithJsonSchema({"type": "integer"})]
 
 
@@ -51,7 +52,7 @@ class Limits(CamelInput):
     mt_sms_limit: Annotated[
         Quantity | None, Field(validation_alias=AliasChoices("mtSmsLimit", "mtsmsnumber", "mtSms", "mt_sms"), description="SMS received.")
     ] = None
-    cost: Annotated[float | None, Field(ge=0, le=1_000_000_000, description="EUR, informative.")] = None
+    cost: Annotated[Cost | None, Field(description="EUR, informative.")] = None
     destination_list_id: Annotated[
         UpstreamId | None,
         Field(validation_alias=AliasChoices("destinationListId", "destinationzoneid"), description="Calls to its prefixes only."),
@@ -59,18 +60,18 @@ class Limits(CamelInput):
 
 
 class Throttling(CamelInput):
-    """Speeds by share of the data limit that is used."""
+    """Speeds by share of the data limit that is used. Numbers with few values are ranges here: a Literal takes true for 1."""
 
-    throttling_threshold1_perc: Annotated[Percent, Field(description="Percent of dataLimit.")] = None
+    throttling_threshold1_perc: Annotated[Percent | None, Field(description="1-100 % of dataLimit.")] = None
     throttling_threshold1_limit: Annotated[Speed | None, Field(description=f"kbit/s: {SPOKEN_SPEEDS}.")] = None
-    throttling_threshold2_perc: Percent = None
-    throttling_threshold2_limit: Speed | None = None
-    throttling_threshold3_perc: Percent = None
-    throttling_threshold3_limit: Speed | None = None
-    throttling_threshold4_perc: Percent = None
-    throttling_threshold4_limit: Speed | None = None
+    throttling_threshold2_perc: Annotated[Percent | None, Field(description="%.")] = None
+    throttling_threshold2_limit: Annotated[Speed | None, Field(description="kbit/s.")] = None
+    throttling_threshold3_perc: Annotated[Percent | None, Field(description="%.")] = None
+    throttling_threshold3_limit: Annotated[Speed | None, Field(description="kbit/s.")] = None
+    throttling_threshold4_perc: Annotated[Percent | None, Field(description="%.")] = None
+    throttling_threshold4_limit: Annotated[Speed | None, Field(description="kbit/s.")] = None
     throttling_error_action: Annotated[
-        Literal[0, 1] | None, Field(description="When slowing fails: 0 full speed, 1 block. Needed if active.")
+        int | None, Field(ge=0, le=1, description="If slowing fails: 0 full speed, 1 block. Needed if active.")
     ] = None
 
 
@@ -78,7 +79,7 @@ class Recurrence(CamelInput):
     """How often a package comes again."""
 
     nb_occurrence: Annotated[Count | None, Field(description="Packages in all; monthly absent: endless.")] = None
-    recurring_periodicity_type: Annotated[Literal[0, 1, 2] | None, Field(description="0 daily, 1 weekly, 2 monthly.")] = None
+    recurring_periodicity_type: Annotated[int | None, Field(ge=0, le=2, description="0 daily, 1 weekly, 2 monthly.")] = None
     recurring_periodicity_frequency: Annotated[Count | None, Field(description="Every so many periods.")] = None
     report_units_previous_package: Annotated[bool | None, Field(description="Carry unused units over.")] = None
 

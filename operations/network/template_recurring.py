@@ -92,7 +92,9 @@ async def merge(ctx: Ctx, params: RecurrenceChange) -> Merged:
 async def modify_template_recurring(ctx: Ctx, params: RecurrenceChange, merged: Merged) -> Data[TemplateRow]:
     """Change how often a template's packages come again, or stop it.
 
-    Series that run keep their rhythm; recurring false ends them. Send the whole group where the template does not show it.
+    Send the whole group. Running series keep their rhythm; false ends them. Only templates you made.
+
+    Where the charging system shows the present group it is completed.
     """
     row = await merged.upstream.ocs.templates.modify_recurring(merged.fields)
     return {"data": changed(merged.upstream, row)}

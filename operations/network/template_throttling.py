@@ -73,9 +73,10 @@ async def merge(ctx: Ctx, params: ThrottlingChange) -> Merged:
 async def modify_template_throttling(ctx: Ctx, params: ThrottlingChange, merged: Merged) -> Data[TemplateRow]:
     """Change when a template's packages are slowed; existing packages follow.
 
-    One to four pairs of percent and speed. Send the whole group where the template does not show it.
+    Send the whole group: one to four pairs of percent and speed. Only templates you made.
 
-    Thresholds 3 and 4 are documented for new templates only and go out only where they are given or already there.
+    Where the charging system shows the present group it is completed, and null removes a threshold. Thresholds 3 and 4 are
+    documented for new templates only and go out only where they are given or already there.
     """
     row = await merged.upstream.ocs.templates.modify_throttling(merged.fields)
     return {"data": changed(merged.upstream, row)}

@@ -30,11 +30,13 @@ class TemplateQuery(PartOf):
     """Which templates; at most one selector."""
 
     template_id: Annotated[UpstreamId | None, Field(description="At most one of these five.")] = None
-    sponsor_id: UpstreamId | None = None
-    location_zone_id: Annotated[UpstreamId | None, Field(validation_alias=AliasChoices("locationZoneId", "zoneId", "zone_id"))] = None
-    destination_list_id: UpstreamId | None = None
+    sponsor_id: Annotated[UpstreamId | None, Field(description="Of this sponsor.")] = None
+    location_zone_id: Annotated[
+        UpstreamId | None, Field(validation_alias=AliasChoices("locationZoneId", "zoneId", "zone_id"), description="In this zone.")
+    ] = None
+    destination_list_id: Annotated[UpstreamId | None, Field(description="To this list.")] = None
     reseller_id: ResellerId = None
-    include_deleted: bool = False
+    include_deleted: Annotated[bool, Field(description="Deleted ones too.")] = False
 
     @model_validator(mode="after")
     def check(self) -> "TemplateQuery":

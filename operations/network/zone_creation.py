@@ -35,8 +35,8 @@ class NewZone(CamelInput):
     ]
     tadig_list: Annotated[
         list[Tadig],
-        AfterValidator(canonical),
         Field(min_length=1, max_length=2000, description="Networks by TADIG code, such as NORAA."),
+        AfterValidator(canonical),
     ]
     network_profile_id: Annotated[UpstreamId, Field(description="Id of list_network_profiles.")]
 

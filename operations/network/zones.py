@@ -153,7 +153,7 @@ async def networks_of(upstream: Upstream, wanted: int, requested: int | None) ->
         )
     ],
     # Choice: a world zone has hundreds of networks, so a tool call that names no limit gets few zones.
-    tool_defaults={"limit": 3},
+    tool_defaults={"limit": 1},
 )
 async def list_detailed_location_zones(
     ctx: Ctx, params: DetailedQuery
@@ -167,7 +167,7 @@ async def list_detailed_location_zones(
     upstream = await reach(ctx)
     if params.verbose and params.whole:
         reseller = await reseller_for(upstream, params.reseller_id)
-        return await passed_data(await of_reseller(params.reseller_id, upstream.ocs.templates.stream_detailed_location_zones(reseller)))
+        return passed_data(await of_reseller(params.reseller_id, upstream.ocs.templates.stream_detailed_location_zones(reseller)))
     rows = await zones_of(upstream, params.reseller_id)
     if params.verbose:
         return listed(ctx, rows, params, zone_id)

@@ -58,4 +58,4 @@ def slug_of(name: str, id: int, taken: Iterable[str]) -> str:
 
 def countries_of(zone: DetailedLocationZone) -> list[str]:
     """Where a zone has a network, as the upstream says it."""
-    return sorted({operator["countryIso2"].upper() for operator in zone.get("operators", []) if operator.get("countryIso2")})
+    return sorted({code.upper() for operator in zone.get("operators", []) if (code := operator.get("countryIso2"))})

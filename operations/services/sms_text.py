@@ -5,7 +5,7 @@ from typing import NamedTuple
 from clients.ocs.messages import escaped
 
 BASIC = frozenset("@$\n\r_ !\"#%&'()*+,-./0123456789:;<=>?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-EXTENDED = frozenset("\f^{}\\[~]|")
+EXTENDED = frozenset("^{}\\[~]|")
 MOST_SEPTETS = 160
 MOST_UNITS = 70
 

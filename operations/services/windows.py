@@ -21,8 +21,8 @@ Day = Annotated[date, Field(ge=date(2000, 1, 1), le=date(2100, 12, 31))]
 class Range(CamelInput):
     """A range of UTC days, both included."""
 
-    start: Annotated[Day | None, Field(description="First day, YYYY-MM-DD; default 6 days before the end.")] = None
-    end: Annotated[Day | None, Field(description="Last day, included; default today (UTC). At most 92 days in all.")] = None
+    start: Annotated[Day | None, Field(description="First day.")] = None
+    end: Annotated[Day | None, Field(description="Last day; at most 92 in all.")] = None
 
 
 class Window(NamedTuple):

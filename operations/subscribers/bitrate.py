@@ -141,7 +141,7 @@ async def hlr_get_bitrate(ctx: Ctx, params: LineRef, line: Line) -> Data[Bitrate
 async def hlr_set_bitrate(ctx: Ctx, params: BitrateChange, wanted: Wanted) -> Data[Bitrate]:
     """Limit the speed of a line, or lift the limit.
 
-    Send bitrate or bitrateString. 0 or UNLIMITED lifts it. To stop data altogether use set_subscriber_traffic_restrictions.
+    Send bitrate or bitrateString. To stop data altogether use set_subscriber_traffic_restrictions.
     """
     await wanted.line.upstream.ocs.subscriber.hlr_set_bitrate(wanted.imsi, wanted.limit)
     return {"data": shown(wanted.limit)}

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.moment import read_time
-from clients.ocs.wire.statistics import UsageRecord
+from clients.ocs.wire.statistics import CallRecord
 from clients.ocs.wire.subscriber import Location
 from operations.deps import Ctx
 from operations.services.lines import Line, LineRef, own_line
@@ -138,12 +138,12 @@ async def used(ctx: Ctx, line: Line) -> Seen | None:
     return next((seen for seen in map(seen_in, newest) if seen is not None), None)
 
 
-def used_at(record: UsageRecord) -> str:
+def used_at(record: CallRecord) -> str:
     """When it was used; the wire's times sort as they are written."""
     return record.get("usageDateUtc", "")
 
 
-def seen_in(record: UsageRecord) -> Seen | None:
+def seen_in(record: CallRecord) -> Seen | None:
     """The cell that a record names."""
     cell = cell_of(record.get("rat"), record.get("mcc"), record.get("mnc"), record.get("lac"), record.get("cellId"))
     return None if cell is None else Seen(cell, utc(record.get("usageDateUtc")))

@@ -18,8 +18,8 @@ Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 class Contact(LineRef):
     """What changes; the rest stays."""
 
-    first_name: Annotated[Words | None, Field(description="First name; replaces the whole name.")] = None
-    last_name: Annotated[Words | None, Field(description="Last name; replaces the whole name.")] = None
+    first_name: Annotated[Words | None, Field(description="Replaces the whole name.")] = None
+    last_name: Annotated[Words | None, Field(description="As firstName.")] = None
     company: Annotated[Words | None, Field(description="Company.")] = None
     email: Annotated[str | None, Field(max_length=254, pattern=r"^[^@\s\x00-\x1f]+@[^@\s\x00-\x1f]+$", description="E-mail.")] = None
     phone_number: Annotated[str | None, Field(pattern=r"^\+?[0-9]{4,15}$", description="Contact number (E.164), not the line's.")] = None

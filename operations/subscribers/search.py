@@ -32,13 +32,13 @@ class SubscriberSearch(PartOf):
         Field(
             min_length=1,
             max_length=120,
-            description="Beginning of an ICCID (89..., 6+ digits) or number (6+), an IMSI, or part of a name or email.",
+            description="First 6+ digits of an ICCID or number, an IMSI, or part of a name or email.",
         ),
     ] = None
     account_id: Annotated[UpstreamId | None, Field(description="Only of this account.")] = None
-    iccid: Annotated[str | None, Field(pattern=r"^89[0-9]{4,20}$", description="Or its beginning.")] = None
-    msisdn: Annotated[str | None, Field(pattern=r"^\+?[0-9]{6,15}$", description="Or its beginning.")] = None
-    imsi: Annotated[str | None, Field(pattern=r"^[0-9]{6,15}$", description="Or its beginning.")] = None
+    iccid: Annotated[str | None, Field(pattern=r"^89[0-9]{4,20}$", description="First 6+ digits.")] = None
+    msisdn: Annotated[str | None, Field(pattern=r"^\+?[0-9]{6,15}$", description="First 6+ digits.")] = None
+    imsi: Annotated[str | None, Field(pattern=r"^[0-9]{6,15}$", description="First 6+ digits.")] = None
     activation_code: Annotated[str | None, Field(min_length=1, max_length=200, description="Exact.")] = None
     status: Annotated[Status | None, Field(description="Current status.")] = None
 
@@ -108,8 +108,8 @@ def term(params: SubscriberSearch) -> Term | None:
 async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: Reach) -> SubscriberPage:
     """Find or list lines of your account.
 
-    Send at most one of q, iccid, msisdn, imsi, activationCode; none lists the account. More `fields` (sim, email, accountId, imsi, ...)
-    or * on request. One known line: get_subscriber.
+    At most one of q, iccid, msisdn, imsi, activationCode; none lists all. More `fields`: sim, email, imsi, lastMcc, ... or *. For one
+    known line: get_subscriber.
 
     Rows are sorted by subscriberId, which the cursor follows. Former ICCIDs and numbers match too. `incomplete` is true when an account
     has more lines than the network lets anybody read.

@@ -19,7 +19,7 @@ FREED = "A profile that was downloaded before cannot be downloaded again after t
 class SimStatusChange(LineRef):
     """What the SIM becomes."""
 
-    status: Annotated[Wanted, Field(description="ENABLED (Affected) takes it into use, DISABLED (Free) returns it to stock.")]
+    status: Annotated[Wanted, Field(description="ENABLED or Affected: in use. DISABLED or Free: in stock.")]
 
 
 class SimStatusChanged(TypedDict):

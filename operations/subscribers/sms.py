@@ -35,7 +35,7 @@ class Message(LineRef):
         Field(
             min_length=1,
             max_length=160,
-            pattern=r"^[^\x00-\x09\x0b\x0e-\x1f\x7f]*$",
+            pattern=r"^[^\x00-\x09\x0b\x0c\x0e-\x1f\x7f]*$",
             description="1-160 ASCII (GSM-7) or 1-70 Unicode characters.",
         ),
         AfterValidator(fits),
@@ -87,7 +87,7 @@ async def line_with_number(ctx: Ctx, params: Message) -> Line:
 async def send_sms(ctx: Ctx, params: Message, line: Line) -> Data[MessageSent]:
     """Send one SMS to a line.
 
-    It cannot be taken back, and a repeated call sends a second one. Delivery is not reported.
+    It cannot be taken back; a repeated call sends another. Delivery is not reported.
 
     Without `sender` the letters and digits of the organisation's name are shown, at most 11.
     """

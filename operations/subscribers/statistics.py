@@ -29,7 +29,7 @@ class UsageRange(Range, LineRef):
 class EventRange(Range, LineRef):
     """Which line, which days, and how many events."""
 
-    newest: Annotated[int | None, Field(ge=1, le=100_000, description="Only the last so many events of each protocol.")] = None
+    newest: Annotated[int | None, Field(ge=1, le=100_000, description="Last events of each protocol.")] = None
 
 
 class LineWindow(NamedTuple):
@@ -95,8 +95,7 @@ async def own_line_over(ctx: Ctx, params: UsageRange | EventRange) -> LineWindow
 async def subscriber_usage(ctx: Ctx, params: UsageRange, found: LineWindow) -> Data[Usage]:
     """Get usage and costs of a line: totals, by country, by day.
 
-    Both days included, UTC; without days the last seven. `dataBytes` is the data in all. What is left of packages is in
-    list_subscriber_packages.
+    Both days included, UTC; without days the last seven. `dataBytes` is all data. list_subscriber_packages shows what packages have left.
 
     `quantityPerType` counts bytes (33), seconds (1, 15, 40, 41) and messages (21, 22); `qty` of a country adds these up. Longer ranges are
     read week by week and added up; when one week cannot be read the whole call fails.
@@ -141,7 +140,7 @@ def without_records(usage: SubscriberUsage) -> SubscriberUsage:
 async def subscriber_network_events(ctx: Ctx, params: EventRange, found: LineWindow) -> Data[NetworkEvents]:
     """Get a line's signalling: registrations (MAP, S6a) and data sessions (Gy).
 
-    Both days included, UTC; without days the last seven. Oldest first. Shows why a line has no service.
+    Both days included, UTC; without days the last seven. Shows why a line has no service.
     """
     line = found.line
     statistics = line.upstream.ocs.statistics

@@ -24,7 +24,7 @@ class StatusChange(LineRef):
     """What the line becomes."""
 
     status: Annotated[Wanted, BeforeValidator(canonical), Field(description="New status; only ACTIVE lines can be used.")]
-    irreversible: Annotated[bool, Field(description="true is needed for END_OF_LIFE, which is final.")] = False
+    irreversible: Annotated[bool, Field(description="true for END_OF_LIFE, which is final.")] = False
 
     @model_validator(mode="after")
     def check(self) -> "StatusChange":

@@ -24,7 +24,7 @@ class SubscriberQuery(LineRef):
 class NewSubscriber(CamelInput):
     """Anything: it is refused whatever it says."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": True})
 
 
 EXAMPLE: SubscriberRow = {

@@ -17,16 +17,16 @@ class Restrictions(LineRef):
     """What changes; the rest stays."""
 
     data: Annotated[
-        bool | None, Field(validation_alias=AliasChoices("data", "dataAllowed", "data_allowed"), description="Mobile data allowed.")
+        bool | None, Field(validation_alias=AliasChoices("data", "dataAllowed", "data_allowed"), description="Mobile data.")
     ] = None
-    moc: Annotated[
-        bool | None, Field(validation_alias=AliasChoices("moc", "mocAllowed", "moc_allowed"), description="Outgoing calls allowed.")
-    ] = None
-    mtc: Annotated[
-        bool | None, Field(validation_alias=AliasChoices("mtc", "mtcAllowed", "mtc_allowed"), description="Incoming calls allowed.")
-    ] = None
+    moc: Annotated[bool | None, Field(validation_alias=AliasChoices("moc", "mocAllowed", "moc_allowed"), description="Outgoing calls.")] = (
+        None
+    )
+    mtc: Annotated[bool | None, Field(validation_alias=AliasChoices("mtc", "mtcAllowed", "mtc_allowed"), description="Incoming calls.")] = (
+        None
+    )
     sms: Annotated[
-        bool | None, Field(validation_alias=AliasChoices("sms", "smsMoAllowed", "sms_mo_allowed"), description="Outgoing SMS allowed.")
+        bool | None, Field(validation_alias=AliasChoices("sms", "smsMoAllowed", "sms_mo_allowed"), description="Outgoing SMS.")
     ] = None
 
     @model_validator(mode="after")

@@ -16,7 +16,7 @@ SITE = Site(
 
 
 def tree(api_key: str | None) -> str:
-    started = Started(SITE, "data/service.db", "demo", "org_1", api_key, 1, 19, "reseller keys create NAME --data data")
+    started = Started(SITE, "data/service.db", "demo", "org_1", api_key, 1, 19, "simulated", "reseller keys create NAME --data data")
     return started.as_tree()
 
 

@@ -12,3 +12,11 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Hous
     async with open_house(tmp_path_factory.mktemp("house")) as house:
         yield house
         assert house.world.faults == []
+
+
+@pytest.fixture(scope="module")
+async def twin(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[House]:
+    """A second house: equal stages in both have equal numbers in equal networks."""
+    async with open_house(tmp_path_factory.mktemp("twin")) as house:
+        yield house
+        assert house.world.faults == []

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 from urllib.parse import quote, urlencode
@@ -11,7 +11,10 @@ from urllib.parse import quote, urlencode
 import httpx
 import orjson
 
+from clients.sandbox.ocs.sandbox import Sandbox
+from clients.sandbox.ocs.state import World as Network
 from operations.catalogue import CATALOGUE
+from operations.services.read_cache import ReadCache
 from registry.call import Call, Surface
 from registry.catalogue import AnyOperation
 from registry.errors import Unauthorized
@@ -20,6 +23,8 @@ from registry.model import Document
 from registry.operation import Auth
 from registry.policy import period_of
 from registry.ports import Claims, SharedSecrets
+from storage.upstream_objects import add_upstream_object
+from tests.contract.fleet import ACCOUNT, FJORD, Own, new_network, opened
 from tests.registry.ledgers import AuditRow, audited, used
 from tests.world import HOST, ORIGIN, SITE, Credentials, World, open_world
 from transports.http.asgi import Receive, Scope, Send
@@ -35,6 +40,10 @@ SETTINGS = McpSettings(version="1.0.0", state_keys=(bytes(range(32)),), allowed_
 MODERN = "2026-07-28"
 ID = re.compile(r"[a-z]{2,4}_[0-9a-z]{26}")
 OPERATIONS = tuple(CATALOGUE.operations.values())
+NEVER = "create_subscriber"
+"""One operation is there to say that it is not offered, whatever the input."""
+SERVED = tuple(o for o in OPERATIONS if o.id != NEVER)
+MOVE, RESUME, PERIOD = "move_subscriber_range_to_account", "stop_resume_recurring_package", "modify_subscriber_package_active_period"
 Input = dict[str, Any]
 
 
@@ -61,26 +70,52 @@ class Answered:
 
 @dataclass(slots=True)
 class Stage:
-    """An organisation, its admin, and the ids of what it has."""
+    """An organisation, its admin, the ids of what it has, and the network that its account is in."""
 
     who: Credentials
+    sandbox: Sandbox
+    own: Own
     ids: dict[str, str] = field(default_factory=dict[str, str])
     waiting: str = ""
     iccid: str = ""
+    """Of a test eSIM."""
+
+    @property
+    def network(self) -> Network:
+        """What the network is made of."""
+        assert self.sandbox.world is not None
+        return self.sandbox.world
+
+    def asked(self, since: int = 0) -> list[str]:
+        """The methods that were called in the network, the first ones left out."""
+        return [call.method for call in self.sandbox.calls[since:]]
 
     def fitted(self, operation: AnyOperation, example: Mapping[str, Any]) -> Input:
         """An example's input with this organisation's ids in place of the documented ones."""
-        given: Input = {name: self._fit(name, value) for name, value in example.items()}
+        given: Input = {name: self._fit(operation, name, value) for name, value in example.items()}
         if operation.id == "confirm_connectivity_intent":
             given["id"] = self.waiting
         return given
 
-    def _fit(self, name: str, value: object) -> object:
-        if name == "iccid":
+    def _fit(self, operation: AnyOperation, name: str, value: object) -> object:
+        if name == "iccid" and CATALOGUE.toolset_of[operation.id] == "connectivity":
             return self.iccid
+        if isinstance(value, Mapping):
+            return {inner: self._fit(operation, inner, member) for inner, member in cast(Mapping[str, object], value).items()}
         if isinstance(value, str) and ID.fullmatch(value):
             return self.ids[value.partition("_")[0]]
-        return value
+        return self._number(operation.id, name, value)
+
+    def _number(self, operation: str, name: str, value: object) -> object:
+        """What the network knows the stage's things by; numbers that its whole reseller may use stay."""
+        own = self.own
+        package = {RESUME: own.monthly, PERIOD: own.waiting}.get(operation, own.running)
+        template = own.monthly_template if operation == "assign_recurring_package" else own.one_time_template
+        fitting = {"iccid": own.iccid, "rangeStart": own.iccid, "rangeEnd": own.iccid, "packageId": package, "packageTemplateId": template}
+        fitting |= {"accountId": ACCOUNT, "templateId": own.template}
+        if operation == "change_network_profile_of_location_zone":
+            fitting["locationZoneId"] = own.zone
+        return fitting.get(name, value)
 
 
 @dataclass(slots=True)
@@ -88,14 +123,54 @@ class House:
     """The world with all doors."""
 
     world: World
+    places: int = 0
+    """How many stages there were."""
 
-    async def stage(self, tier: Tier = Tier.ENTERPRISE, role: Role = Role.ADMIN) -> Stage:
-        """A new organisation with one of everything."""
-        stage = Stage(await self.world.caller(tier, role))
+    async def stage(
+        self,
+        operation: AnyOperation | None = None,
+        tier: Tier = Tier.ENTERPRISE,
+        role: Role = Role.ADMIN,
+        *,
+        connected: bool = True,
+    ) -> Stage:
+        """A new organisation with one of everything that the operation, or any, may ask for; from here on the network is its own."""
+        self.places += 1
+        network, own = new_network(int(self.world.clock.now()), self.places)
+        sandbox = await self.enter(network)
+        stage = Stage(await self._founder(operation, tier, role, connected), sandbox, own)
+        made = {"zone": own.zone, "template": own.template}
+        for kind, id in made.items():
+            await self.world.store.write(
+                add_upstream_object, kind=kind, id=id, organisation=stage.who.organisation, now=self.world.clock.now()
+            )
+        if operation is None or CATALOGUE.toolset_of[operation.id] in ("connectivity", "setup"):
+            await self._furnish(stage, tier)
+        return stage
+
+    async def _founder(self, operation: AnyOperation | None, tier: Tier, role: Role, connected: bool) -> Credentials:
+        """Who makes the call. Lines move between accounts, and only whoever brings a token of their own has two."""
+        if not connected:
+            return await self.world.caller(tier, role)
+        if operation is not None and operation.id == MOVE:
+            return await self.world.caller(tier, role, token=FJORD.value)
+        return await self.world.caller(tier, role, mode="managed", account=ACCOUNT, service_own=True)
+
+    async def enter(self, network: Network) -> Sandbox:
+        """Everybody's upstream is this network from now on."""
+        sandbox, pool = opened(network, self.world.clock)
+        before = self.world.pipeline.deps
+        self.world.pipeline.deps = replace(before, ocs=pool, reads=ReadCache(self.world.clock))
+        self.world.sandbox = sandbox
+        await before.ocs.aclose()
+        return sandbox
+
+    async def _furnish(self, stage: Stage, tier: Tier) -> None:
+        """Test eSIMs, a product, an endpoint, events: what is the organisation's with us."""
         made: dict[str, Answered] = {}
         for id in ("create_connectivity_product", "create_connectivity_webhook_endpoint", "create_connectivity_intent", "create_api_key"):
             operation = CATALOGUE.operations[id]
-            if Tier.FREE is not tier or id != "create_connectivity_product":
+            if tier is not Tier.FREE or id != "create_connectivity_product":
                 made[id] = await self.http(operation, stage.who.secret, dict(operation.examples[0].input), key="staged")
                 assert made[id].status == 201, made[id]
                 stage.ids[made[id].body["id"].partition("_")[0]] = made[id].body["id"]
@@ -107,23 +182,29 @@ class House:
         record = await self.http(usage, stage.who.secret, {"intent": intent["id"], "quantity_mb": 1.0}, key="staged")
         events = await self.http(CATALOGUE.operations["list_connectivity_events"], stage.who.secret, {})
         stage.ids |= {"ur": record.body["id"], "evt": events.body["data"][0]["id"]}
-        return stage
 
     def credential(self, operation: AnyOperation, stage: Stage) -> str | None:
         """What the operation takes."""
-        return {Auth.INTERNAL: INTERNAL, Auth.PUBLIC: None}.get(operation.auth, stage.who.secret)
+        return {Auth.INTERNAL: INTERNAL, Auth.BRIDGE: INTERNAL, Auth.PUBLIC: None}.get(operation.auth, stage.who.secret)
 
-    async def http(self, operation: AnyOperation, secret: str | None, given: Input, *, key: str | None = None) -> Answered:
-        """One call over HTTP."""
+    async def http(
+        self, operation: AnyOperation, secret: str | None, given: Input, *, key: str | None = None, token: str | None = None, sure: bool = False
+    ) -> Answered:
+        """One call over HTTP; whoever is sure sends the confirm token back at once."""
         async with self.world.client(secret) as client:
-            answer = await client.send(request_of(client, operation, given, key))
+            answer = await client.send(request_of(client, operation, given, key, token))
         json = answer.headers["content-type"] == "application/json"
         body = answer.json() if json and answer.content else None
+        if sure and answer.status_code == 202:
+            return await self.http(operation, secret, given, key=key, token=body["confirm_token"])
         return Answered(answer.status_code, body, answer.headers["request-id"], answer.headers["content-type"], answer.content)
 
-    async def mcp(self, operation: AnyOperation, secret: str | None, given: Input, *, key: str | None = None) -> Answered:
+    async def mcp(
+        self, operation: AnyOperation, secret: str | None, given: Input, *, key: str | None = None, token: str | None = None, sure: bool = False
+    ) -> Answered:
         """One call of the tool; a refusal of the credential is an HTTP answer."""
         arguments = {**given, "idempotency_key": key} if key is not None and operation.once is not None else given
+        arguments = arguments if token is None else {**arguments, "confirm_token": token}
         envelope = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
         params = {"name": operation.id, "arguments": arguments, "_meta": envelope}
         headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": MODERN, "mcp-method": "tools/call"}
@@ -137,6 +218,9 @@ class House:
             return Answered(answer.status_code, answer.json(), answer.headers["request-id"])
         result = message(answer)["result"]
         body = result["structuredContent"]
+        if "confirm_token" in body:
+            again = body["confirm_token"]
+            return await self.mcp(operation, secret, given, key=key, token=again) if sure else Answered(202, body, "")
         assert orjson.loads(result["content"][0]["text"]) == body
         return Answered(400 if result.get("isError") else 200, body, answer.headers["request-id"])
 
@@ -151,12 +235,15 @@ class House:
         return await self.world.store.read(audited)
 
 
-def request_of(client: httpx.AsyncClient, operation: AnyOperation, given: Input, key: str | None) -> httpx.Request:
+def request_of(
+    client: httpx.AsyncClient, operation: AnyOperation, given: Input, key: str | None, token: str | None = None
+) -> httpx.Request:
     """The request an operation's documentation describes."""
     inside = set(re.findall(r"\{(\w+)\}", operation.path))
     path = re.sub(r"\{(\w+)\}", lambda name: quote(str(given[name[1]]), safe=""), operation.path)
     rest = {name: value for name, value in given.items() if name not in inside}
     headers = {"Idempotency-Key": key} if key is not None and operation.once is not None else {}
+    headers |= {} if token is None else {"X-Confirm-Token": token}
     if operation.method in ("GET", "DELETE"):
         query = urlencode({name: text_of(value) for name, value in rest.items()})
         return client.build_request(operation.method, path + (f"?{query}" if query else ""), headers=headers)
@@ -208,4 +295,7 @@ async def open_house(folder: Path, *hosts: str) -> AsyncGenerator[House]:
 
         doors.append(McpDoor(CATALOGUE, world.pipeline, SETTINGS, report))
         async with doors[0].running():
-            yield House(world)
+            try:
+                yield House(world)
+            finally:
+                await world.pipeline.deps.ocs.aclose()

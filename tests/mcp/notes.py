@@ -81,6 +81,12 @@ async def list_notes(ctx: Ctx, params: NoteList) -> ListOf[Note]:
     return page(rest, params.limit)
 
 
+@operation("GET", "/v1/short-notes", tool_defaults={"limit": 3})
+async def list_short_notes(ctx: Ctx, params: NoteList) -> ListOf[Note]:
+    """List notes, three at a time."""
+    return await list_notes.handler(ctx, params)
+
+
 @operation("POST", "/v1/notes", scope=Scope.ANY, status=201)
 async def create_note(ctx: Ctx, params: NewNote) -> Note:
     """Write a note."""

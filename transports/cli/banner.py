@@ -19,6 +19,7 @@ class Started:
     api_key: str | None
     pid: int
     tools: int
+    upstream: str
     new_key: str
     """The command that makes another key, as it can be pasted."""
 
@@ -31,6 +32,7 @@ class Started:
                 "api_key": self.api_key,
                 "org_id": self.organisation,
                 "database": self.database,
+                "upstream": self.upstream,
                 "mode": self.mode,
                 "pid": self.pid,
             }
@@ -40,7 +42,7 @@ class Started:
         """Addresses, database, mode, key, and the two things to do first."""
         shown = f"{self.api_key}  (shown this once)" if self.api_key else f"made by an earlier start; a new one: {self.new_key}"
         mode = {
-            "demo": "demo: the network is simulated and no money moves",
+            "demo": "demo: an organisation to try things with, and no money moves",
             "development": "development",
             "production": "production",
         }[self.mode]
@@ -50,6 +52,7 @@ class Started:
             ("Docs", self.site.docs_url),
             ("OpenAPI", f"{self.site.base_url}/openapi.json"),
             ("Database", self.database),
+            ("Upstream", self.upstream),
             ("Mode", mode),
             ("Key", shown),
         ]

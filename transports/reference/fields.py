@@ -68,6 +68,8 @@ def inner_object(field: Json, schemas: dict[str, Json]) -> tuple[Json | None, st
 def kind(field: Json, schemas: dict[str, Json]) -> str:
     """The type and the range in words."""
     resolved = resolve(field, schemas)
+    if "$ref" in field and f"'{field['$ref']}'" in str(resolved):  # what holds itself is JSON that the other side decides upon
+        return "any JSON"
     shown = " or ".join(dict.fromkeys(one_kind(one, schemas) for one in choices(field, schemas)))
     nullable = any(one.get("type") == "null" for one in resolved.get("anyOf", []))
     return f"{shown or 'null'} or null" if nullable and shown else shown or "null"

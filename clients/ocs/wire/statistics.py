@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.members import Json, Utc, keeps_unknown
+from clients.ocs.wire.members import Shown, Utc, keeps_unknown
 from clients.ocs.wire.package import Period
 
 
@@ -52,7 +52,7 @@ class UsageTotal(TypedDict, total=False):
 
 
 @keeps_unknown
-class UsageRecord(TypedDict, total=False):
+class CallRecord(TypedDict, total=False):
     """One charged use. The same session occurs in several records."""
 
     subscriberId: int
@@ -102,7 +102,7 @@ class DayUsage(TypedDict, total=False):
 
     day: Annotated[str, Field(description="YYYY-MM-DD, UTC")]
     total: UsageTotal
-    subsDailyUsages: list[UsageRecord]
+    subsDailyUsages: list[CallRecord]
 
 
 @keeps_unknown
@@ -126,7 +126,7 @@ class PeriodUsage(TypedDict, total=False):
 class EventSection(TypedDict, total=False):
     """The events of one signalling protocol; their members differ by protocol."""
 
-    events: list[dict[str, Json]]
+    events: list[dict[str, Shown]]
 
 
 @keeps_unknown

@@ -1,0 +1,125 @@
+"""The simulated network of a stage: one line of account 8101 that has one of everything, and others that are somebody else's."""
+
+import pickle
+from functools import cache
+from typing import NamedTuple
+
+from clients.sandbox.ocs import packages
+from clients.sandbox.ocs.entities import Line
+from clients.sandbox.ocs.methods.templates import create_prepaid_package_template
+from clients.sandbox.ocs.methods.zones import create_location_zone
+from clients.sandbox.ocs.sandbox import Sandbox
+from clients.sandbox.ocs.seed.build import build
+from clients.sandbox.ocs.seed.tokens import TOKENS
+from clients.sandbox.ocs.state import World as Network
+from clients.sandbox.ocs.transport import SandboxTransport
+from clients.http import Outbound
+from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.settings import OcsSettings
+from tests.world import SettableClock
+
+FJORD, ALPINE = TOKENS
+ACCOUNT, SIBLING, FOREIGN_ACCOUNT = 8101, 8102, 8201
+ONE_TIME, MONTHLY = "Nordic 1GB 30d", "Nordic monthly 3GB"
+UNKNOWN_ICCID, UNKNOWN_ID = "8988303700009999999", 99_999_999
+FOREIGN_LIST = 21
+ZONE = {"networkProfileId": 412, "locationZoneName": "Ours", "tadigList": ["NORAA", "DNKAA"]}
+SETTINGS = OcsSettings(url="http://ocs.sandbox.invalid/ocs-custo/main/v1", backoff_seconds=0.0)
+"""Without the wait before a read asks again after the traffic limit: it is tested where it is real."""
+READS = ("get", "list", "hlrGet", "esimStatus", "subscriberUsage", "subscriberNetworkEvents")
+
+
+class Own(NamedTuple):
+    """Numbers of what the stage's organisation has in the network, and of what it has not."""
+
+    iccid: str
+    subscriber: int
+    imsi: str
+    number: str
+    running: int
+    """A one-time package in use."""
+    waiting: int
+    """A one-time package that waits for its first use."""
+    monthly: int
+    """A package of a series."""
+    one_time_template: int
+    monthly_template: int
+    zone: int
+    """A zone that the organisation made through us."""
+    template: int
+    """A template that it made so."""
+    sibling: str
+    """A line of another account of the same reseller."""
+    sibling_package: int
+    foreign: str
+    """A line of another reseller."""
+
+
+@cache
+def staged(start: int) -> bytes:
+    """A small network with the line of the stage, before anything else happens there."""
+    network = build(1, start, history_days=3, lines=60)
+    line = next(line for line in network.lines_of(ACCOUNT) if line.status == "ACTIVE" and line.sighting and line.cdrs)
+    packages.clean(network, line)
+    one_time, monthly = template(network, ONE_TIME), template(network, MONTHLY)
+    packages.assign(network, line, network.templates[one_time], period=None, validity_days=30)
+    packages.assign(network, line, network.templates[one_time], period=None, validity_days=None)
+    packages.assign_recurring(network, line, network.templates[monthly], start=None, at_first_use=False)
+    line.balance, line.bitrate, line.throttled = 5_000_000, "UNLIMITED", False
+    network.steering[FOREIGN_LIST] = network.steering[17]._replace(id=FOREIGN_LIST, reseller_id=ALPINE.reseller_id)
+    return pickle.dumps((network, line.id))
+
+
+def template(network: Network, name: str) -> int:
+    """The number of a template of the stage's reseller."""
+    return next(found.id for found in network.templates.values() if (found.name, found.reseller_id) == (name, FJORD.reseller_id))
+
+
+def new_network(start: int, place: int) -> tuple[Network, Own]:
+    """A network of its own for each stage; what organisations make there has numbers that no other stage's network uses."""
+    network, line_id = pickle.loads(staged(start))
+    network.counters["zone"] += 100 * place
+    network.counters["template"] += 100 * place
+    create_location_zone(network, FJORD, dict(ZONE))
+    zone = network.counters["zone"]
+    fields = {"prepaidpackagetemplatename": "Ours", "resellerid": FJORD.reseller_id, "locationzoneid": zone, "perioddays": 30}
+    create_prepaid_package_template(network, FJORD, {**fields, "databyte": 1 << 30, "throttlingActive": False, "recurring": False})
+    return network, own(network, network.lines[line_id], zone)
+
+
+def own(network: Network, line: Line, zone: int) -> Own:
+    """The numbers of a network that was just made."""
+    running, waiting, monthly = (package.id for package in line.packages)
+    sibling = next(other for other in network.lines_of(SIBLING) if other.packages)
+    return Own(
+        line.iccid,
+        line.id,
+        line.imsi,
+        line.number,
+        running,
+        waiting,
+        monthly,
+        template(network, ONE_TIME),
+        template(network, MONTHLY),
+        zone,
+        network.counters["template"],
+        sibling.iccid,
+        sibling.packages[0].id,
+        next(iter(network.lines_of(FOREIGN_ACCOUNT))).iccid,
+    )
+
+
+def opened(network: Network, clock: SettableClock) -> tuple[Sandbox, OcsPool]:
+    """The network at work, and the way to it."""
+    sandbox = Sandbox(network, wall=clock.now, following=True, sleep=too_long)
+    return sandbox, OcsPool(Outbound(ocs_limits(SETTINGS), transport=lambda: SandboxTransport(sandbox)), SETTINGS, clock)
+
+
+async def too_long(seconds: float) -> None:
+    """A delay of the network is longer than anybody waits."""
+    raise TimeoutError(f"{seconds} s are too long")
+
+
+def writes(methods: list[str]) -> list[str]:
+    """Those of the methods that change something."""
+    return [method for method in methods if not method.startswith(READS)]

@@ -1,0 +1,101 @@
+"""Bad input is refused before anything happens: 400, the field by name, no charge, no row, no call upstream."""
+
+import pytest
+
+from registry.catalogue import AnyOperation
+from tests.contract.bad_input import BROKEN, ICCIDS, Bad, bad_calls
+from tests.contract.stage import OPERATIONS, SERVED, Answered, House, Input, Stage, key_for
+
+pytestmark = pytest.mark.anyio
+# Notifications are taken from senders of any age: what they hold beyond the known is skipped, what is odd is not believed.
+LENIENT = {"receive_bridge4ip_webhook", "observe_connectivity_event"}
+STRICT = [o for o in SERVED if o.id not in LENIENT]
+ALL = [pytest.param(o, id=o.id) for o in STRICT]
+CODES = {"invalid_request", "unknown_field", "invalid_json"}
+
+
+def refused(bad: Bad, said: Answered) -> str | None:
+    """What is wrong with a refusal, if anything is."""
+    code, param = said.body.get("code"), str(said.body.get("param", ""))
+    if said.status != 400 or code not in CODES:
+        return f"{bad.fault}: {said.status} {said.body}"
+    named = param.partition(".")[0] == bad.param or code == "invalid_json"
+    return None if named else f"{bad.fault}: names {param!r}: {said.body}"
+
+
+async def untouched(house: House, stage: Stage) -> tuple[object, ...]:
+    """What must not change."""
+    return stage.asked(), await house.charged(stage.who.organisation), len(await house.committed())
+
+
+@pytest.mark.parametrize("operation", ALL)
+async def test_every_kind_of_bad_input_is_refused_by_the_name_of_its_field(house: House, operation: AnyOperation) -> None:
+    stage = await house.stage(operation)
+    given = stage.fitted(operation, operation.examples[0].input)
+    secret, before = house.credential(operation, stage), await untouched(house, stage)
+    in_query = operation.method in ("GET", "DELETE")
+    wrong: list[str | None] = []
+    for number, bad in enumerate(bad_calls(operation, given, in_query=in_query)):
+        wrong.append(refused(bad, await house.http(operation, secret, bad.given, key=key_for(operation, f"k{number}"))))
+    if operation.tool and in_query:  # a tool's arguments have types, whatever the method
+        for number, bad in enumerate(bad_calls(operation, given, in_query=False)):
+            said = await house.mcp(operation, secret, bad.given, key=key_for(operation, f"m{number}"))
+            wrong.append(refused(bad, said))
+    assert [fault for fault in wrong if fault] == []
+    assert len(wrong) > 0
+    assert await untouched(house, stage) == before
+
+
+@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in STRICT if o.method not in ("GET", "DELETE")])
+async def test_a_body_that_is_no_object_of_json_is_refused(house: House, operation: AnyOperation) -> None:
+    stage = await house.stage(operation)
+    given = stage.fitted(operation, operation.examples[0].input)
+    before = await untouched(house, stage)
+    for body in (*BROKEN, *([b""] if needs_body(operation) else [])):
+        said = await raw(house, operation, stage, given, body)
+        assert (said[0], said[1] in CODES) == (400, True), (body, said)
+    assert await untouched(house, stage) == before
+
+
+@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in STRICT if "{iccid}" in o.path and o.tool])
+async def test_a_malformed_iccid_is_refused_at_both_doors(house: House, operation: AnyOperation) -> None:
+    stage = await house.stage(operation)
+    given = stage.fitted(operation, operation.examples[0].input)
+    before = await untouched(house, stage)
+    for iccid in ICCIDS:
+        for door in (house.http, house.mcp):
+            said = await door(operation, stage.who.secret, {**given, "iccid": iccid}, key=key_for(operation, "k"))
+            assert (said.status, said.body["param"]) == (400, "iccid"), (iccid, said.body)
+            assert stage.own.iccid not in str(said.body), said.body  # a good number with something behind it is still somebody's
+    assert await untouched(house, stage) == before
+
+
+@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if o.id in LENIENT])
+async def test_a_notification_of_whatever_shape_is_taken_or_refused(house: House, operation: AnyOperation) -> None:
+    stage = await house.stage(operation)
+    given = stage.fitted(operation, operation.examples[0].input)
+    for bad in bad_calls(operation, given, in_query=False):
+        said = await house.http(operation, house.credential(operation, stage), bad.given)
+        assert said.status in (200, 400), (bad.fault, said.body)
+    for body in BROKEN:
+        assert (await raw(house, operation, stage, given, body))[0] in (200, 400)
+    assert stage.asked() == []
+
+
+def needs_body(operation: AnyOperation) -> bool:
+    """Whether something that must be sent is not in the path."""
+    fields = operation.params.model_json_schema(by_alias=True).get("required", [])
+    return any("{" + name + "}" not in operation.path for name in fields)
+
+
+async def raw(house: House, operation: AnyOperation, stage: Stage, given: Input, body: bytes) -> tuple[int, str]:
+    """A body as it is."""
+    path = operation.path
+    for name, value in given.items():
+        path = path.replace("{" + name + "}", str(value))
+    headers = {"content-type": "application/json"}
+    if operation.once is not None:
+        headers["Idempotency-Key"] = "raw"
+    async with house.world.client(house.credential(operation, stage)) as client:
+        answer = await client.request(operation.method, path, content=body, headers=headers)
+    return answer.status_code, answer.json().get("code", "")

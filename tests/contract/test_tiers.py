@@ -1,0 +1,46 @@
+"""What each tier and role carries: every operation, called by each, at both doors."""
+
+import pytest
+
+from registry.catalogue import AnyOperation
+from registry.limits import Role, Scope, Tier
+from registry.operation import Auth
+from tests.contract.stage import OPERATIONS, Answered, House, key_for
+
+pytestmark = pytest.mark.anyio
+ASKED = [pytest.param(o, id=o.id) for o in OPERATIONS if o.auth in (Auth.BEARER, Auth.SESSION)]
+MEMBERS = {
+    "free": (Tier.FREE, Role.ADMIN),
+    "pro": (Tier.PRO, Role.ADMIN),
+    "enterprise member": (Tier.ENTERPRISE, Role.MEMBER),
+    "enterprise admin": (Tier.ENTERPRISE, Role.ADMIN),
+}
+# Who may do what, in the words of the specification and not of the code that decides it (api.md 5.2).
+CARRIED = {
+    Scope.READ: set(MEMBERS),
+    Scope.ANY: set(MEMBERS),
+    Scope.WRITE: {"pro", "enterprise member", "enterprise admin"},
+    Scope.ADMIN: {"enterprise admin"},
+}
+NEEDED = {Scope.WRITE: "pro", Scope.ADMIN: "enterprise"}
+
+
+@pytest.mark.rule("5.2.1")
+@pytest.mark.rule("5.2.2")
+@pytest.mark.parametrize("operation", ASKED)
+async def test_a_tier_carries_exactly_its_scopes(house: House, operation: AnyOperation) -> None:
+    for who, (tier, role) in MEMBERS.items():
+        stage = await house.stage(operation, tier, role)
+        stage.ids.setdefault("cnp", "cnp_" + "0" * 26)
+        given = stage.fitted(operation, operation.examples[0].input)
+        said: list[Answered] = [await house.http(operation, stage.who.secret, given, key=key_for(operation, "http"))]
+        if operation.tool:
+            said.append(await house.mcp(operation, stage.who.secret, given, key=key_for(operation, "mcp")))
+        for answer in said:
+            if who in CARRIED[operation.scope]:
+                assert answer.status not in (401, 402, 403) and "required_tier" not in (answer.body or {}), (who, answer.body)
+                continue
+            assert (answer.body["code"], answer.body["required_tier"]) == ("upgrade_required", NEEDED[operation.scope]), (who, answer.body)
+            assert set(answer.body) == {"error", "code", "request_id", "required_tier", "upgrade_url"}
+        if who not in CARRIED[operation.scope]:
+            assert (said[0].status, stage.asked()) == (402, [])

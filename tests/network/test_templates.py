@@ -1,0 +1,189 @@
+"""Package templates: reading and making them."""
+
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from clients.sandbox.ocs.faults import Fault
+from tests.network.stage import Stage
+
+pytestmark = pytest.mark.anyio
+
+NEW: dict[str, Any] = {"name": "Mine", "locationZoneId": 2301, "validityDays": 30}
+THROTTLED = {"throttlingActive": True, "throttlingThreshold1Perc": 80, "throttlingThreshold1Limit": 512, "throttlingErrorAction": 1}
+WEEKLY = {
+    "recurring": True,
+    "recurringPeriodicityType": 1,
+    "recurringPeriodicityFrequency": 2,
+    "reportUnitsPreviousPackage": True,
+    "nbOccurrence": 4,
+}
+
+
+async def ids(stage: Stage, **query: Any) -> list[int]:
+    return [row["templateId"] for row in await stage.data("/v1/package-templates", fields="templateId", **query)]
+
+
+async def test_a_template_carries_the_id_that_other_operations_take(stage: Stage) -> None:
+    assert (await stage.data("/v1/package-templates", limit=1))[0] == snapshot(
+        {
+            "templateId": 55010,
+            "sponsors": {"sponsorid": 31, "sponsorname": "SPX", "displayname": "SPX Roaming"},
+            "reseller": {"resellerid": 7001, "resellername": "Fjord Mobile"},
+            "rdbLocationZones": {"locationzoneid": 2301, "locationzonename": "Nordics"},
+            "prepaidpackagetemplateid": 55010,
+            "prepaidpackagetemplatename": "Nordic 1GB 30d",
+            "resellerid": 7001,
+            "priority": 1,
+            "locationzoneid": 2301,
+            "databyte": 1073741824,
+            "perioddays": 30,
+            "deleted": False,
+            "cost": 4.5,
+            "uiVisible": True,
+        }
+    )
+
+
+async def test_deleted_templates_are_shown_on_request(stage: Stage) -> None:
+    assert 55041 not in await ids(stage)
+    assert 55041 in await ids(stage, includeDeleted="true")
+    assert (await stage.http.get("/v1/package-templates", params={"templateId": 55041})).status_code == 404
+
+
+async def test_one_selector_narrows_the_list(stage: Stage) -> None:
+    assert await ids(stage, templateId=55012) == [55012]
+    assert await ids(stage, locationZoneId=2312) == [55012]
+    assert await ids(stage, destinationListId=64) == [55030]
+    assert await ids(stage, resellerId=7001) == await ids(stage)
+    assert 55036 in await ids(stage, sponsorId=32)
+    assert stage.calls("listPrepaidPackageTemplate")[1] == {"locationZoneId": 2312}
+
+
+async def test_two_selectors_are_refused(stage: Stage) -> None:
+    said = await stage.http.get("/v1/package-templates", params={"templateId": 55010, "resellerId": 7001})
+    assert said.status_code == 400
+    assert stage.world.sandbox.calls == []
+
+
+@pytest.mark.parametrize(
+    ("selector", "foreign"), [("templateId", 55042), ("sponsorId", 33), ("locationZoneId", 2320), ("destinationListId", 67)]
+)
+async def test_what_is_foreign_selects_like_what_never_was(stage: Stage, selector: str, foreign: int) -> None:
+    answers = [await stage.http.get("/v1/package-templates", params={selector: number}) for number in (foreign, 999_999)]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].json() | {"request_id": ""} == answers[1].json() | {"request_id": ""}
+    assert answers[0].json()["param"] == selector
+
+
+async def test_a_new_template_is_listed_at_once(stage: Stage) -> None:
+    before = await ids(stage)
+    template = await stage.template()
+    assert await ids(stage) == [*before, template]
+    assert stage.calls("createPrepaidPackageTemplate") == snapshot(
+        [
+            {
+                "prepaidpackagetemplatename": "Mine",
+                "locationzoneid": 2301,
+                "perioddays": 30,
+                "databyte": 1073741824,
+                "cost": 4.5,
+                "throttlingActive": False,
+                "recurring": False,
+                "resellerid": 7001,
+            }
+        ]
+    )
+
+
+async def test_all_groups_go_upstream(stage: Stage) -> None:
+    said = await stage.http.post("/v1/package-templates", json={**NEW, **THROTTLED, **WEEKLY, "destinationListId": 64, "mocLimit": 60})
+    assert said.status_code == 201
+    made = said.json()["data"]
+    assert {name: made[name] for name in (*THROTTLED, *WEEKLY)} == THROTTLED | WEEKLY
+    assert (made["destinationzoneid"], made["mocsecond"], made["zone"]["locationZoneName"]) == (64, 60, "Nordics")
+
+
+async def test_the_wire_s_own_names_are_taken(stage: Stage) -> None:
+    said = await stage.http.post(
+        "/v1/package-templates",
+        json={"prepaidpackagetemplatename": "Raw", "locationzoneid": 2301, "perioddays": 7, "databyte": 1, "mosmsnumber": 2},
+    )
+    assert said.status_code == 201
+    made = said.json()["data"]
+    assert (made["prepaidpackagetemplatename"], made["perioddays"], made["databyte"], made["mosmsnumber"]) == ("Raw", 7, 1, 2)
+
+
+async def test_two_spellings_of_one_field_are_refused(stage: Stage) -> None:
+    said = await stage.http.post("/v1/package-templates", json={**NEW, "perioddays": 7})
+    assert (said.status_code, said.json()["error"]) == (400, "perioddays: given twice, it is another spelling of validityDays")
+
+
+async def test_the_reseller_is_never_the_caller_s_to_say(stage: Stage) -> None:
+    said = await stage.http.post("/v1/package-templates", json={**NEW, "resellerid": 7002})
+    assert (said.status_code, said.json()["code"]) == (400, "unknown_field")
+
+
+async def test_a_template_against_the_rules_reaches_nothing(stage: Stage) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"throttlingThreshold1Perc": 80}, "throttlingThreshold1Limit: missing"),
+        ({"throttlingThreshold4Limit": 512}, "throttlingThreshold4Perc: missing"),
+        ({**THROTTLED, "throttlingErrorAction": None}, "throttlingErrorAction: missing"),
+        ({"throttlingActive": True, "throttlingErrorAction": 0}, "throttlingThreshold1Perc: missing"),
+        ({**THROTTLED, "throttlingThreshold1Limit": 500}, "throttlingThreshold1Limit: got 500"),
+        ({**THROTTLED, "throttlingThreshold1Perc": 101}, "throttlingThreshold1Perc: got 101"),
+        ({**THROTTLED, "throttlingErrorAction": True}, "throttlingErrorAction: got true"),
+        ({**WEEKLY, "nbOccurrence": None}, "nbOccurrence: missing"),
+        ({"recurring": True}, "recurringPeriodicityType: missing"),
+        ({**WEEKLY, "recurring": False}, "recurring is false"),
+        ({"validityDays": 0}, "validityDays: got 0"),
+        ({"dataLimit": -1}, "dataLimit: got -1"),
+        ({"cost": -0.5}, "cost: got -0.5"),
+        ({"name": "two\nlines"}, "name: got"),
+    ]
+    for wrong, text in cases:
+        said = await stage.http.post("/v1/package-templates", json={**NEW, **wrong})
+        assert (said.status_code, text in said.json()["error"]) == (400, True), said.text
+    assert stage.world.sandbox.calls == []
+
+
+async def test_a_monthly_template_may_be_endless(stage: Stage) -> None:
+    said = await stage.http.post("/v1/package-templates", json={**NEW, **WEEKLY, "recurringPeriodicityType": 2, "nbOccurrence": None})
+    assert said.status_code == 201
+
+
+@pytest.mark.parametrize(("field", "foreign"), [("locationZoneId", 2320), ("destinationListId", 67)])
+async def test_a_template_refers_to_nothing_foreign(stage: Stage, field: str, foreign: int) -> None:
+    answers = [await stage.http.post("/v1/package-templates", json={**NEW, field: number}) for number in (foreign, 999_999)]
+    assert [(answer.status_code, answer.json()["param"]) for answer in answers] == [(404, field), (404, field)]
+    assert stage.calls("createPrepaidPackageTemplate") == []
+
+
+async def test_a_zone_made_a_moment_ago_can_be_used(stage: Stage) -> None:
+    await stage.data("/v1/location-zones")
+    made = await stage.beside.post(
+        "/v1/location-zones", json={"locationZoneName": "Fresh", "tadigList": ["NORAA", "SWEAA"], "networkProfileId": 412}
+    )
+    said = await stage.http.post("/v1/package-templates", json={**NEW, "locationZoneId": made.json()["data"]["id"]})
+    assert said.status_code == 201
+
+
+async def test_a_name_that_is_taken_is_told(stage: Stage) -> None:
+    said = await stage.http.post("/v1/package-templates", json={**NEW, "name": "Nordic 1GB 30d"})
+    assert (said.status_code, said.json()["ocs_code"]) == (502, 4)
+
+
+async def test_the_same_key_makes_one_template(stage: Stage) -> None:
+    answers = [await stage.http.post("/v1/package-templates", json=NEW, headers={"Idempotency-Key": "one"}) for _ in range(2)]
+    assert answers[0].content == answers[1].content
+    assert len(stage.calls("createPrepaidPackageTemplate")) == 1
+
+
+async def test_an_answer_that_never_came_leaves_the_outcome_open(stage: Stage) -> None:
+    stage.world.sandbox.faults.add(Fault("createPrepaidPackageTemplate", drop_after=True))
+    said = await stage.http.post("/v1/package-templates", json=NEW, headers={"Idempotency-Key": "one"})
+    assert said.status_code == 502
+    again = await stage.http.post("/v1/package-templates", json=NEW, headers={"Idempotency-Key": "one"})
+    assert again.status_code == 502
+    assert len(stage.calls("createPrepaidPackageTemplate")) == 1
