@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 import aiohttp  # slow to import, so this file is imported when the first call is made
 
+USER_AGENT = "connectivity-reseller"
+"""Unless the caller gives another: some front ends refuse requests without one, and the library's own tells its version."""
 READ_AHEAD = 1 << 18
 """Bytes that may wait unread on one connection: whole parts of a big answer pass in one piece."""
 
@@ -47,7 +49,8 @@ class Sockets:
             trust_env=False,
             auto_decompress=False,
             read_bufsize=READ_AHEAD,
-            skip_auto_headers=("User-Agent", "Content-Type"),
+            headers={"user-agent": USER_AGENT},
+            skip_auto_headers=("Content-Type",),
             timeout=aiohttp.ClientTimeout(total=None, connect=idle_seconds, sock_connect=connect_seconds, sock_read=idle_seconds),
         )
 

@@ -59,10 +59,14 @@ class ConfirmTokenRequiredBody(TypedDict):
 
 
 class OcsErrorBody(Error):
-    """The upstream charging system refused or failed; `ocs_code` is its own status code when it gave one."""
+    """The upstream charging system refused or failed; `ocs_code` is its own status code when it gave one.
+
+    `outcome_unknown`: what was asked for may have been done; it is not repeated by itself.
+    """
 
     ocs_code: NotRequired[int]
     details: NotRequired[dict[str, object]]
+    outcome_unknown: NotRequired[Literal[True]]
 
 
 class Refusal(Exception):
@@ -177,8 +181,8 @@ class OrgNotConnected(Refusal):
     code = "org_not_connected"
     body_type = OrgNotConnectedBody
 
-    def __init__(self, message: str, *, active: OrgRef, connected: list[OrgRef], connect_url: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, active: OrgRef, connected: list[OrgRef], connect_url: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
         self.active = active
         self.connected = connected
         self.connect_url = connect_url
@@ -296,7 +300,11 @@ class OcsError(Refusal):
             self.headers["Retry-After"] = str(max(1, retry_after))
 
     def fields(self) -> Mapping[str, object]:
-        known = {"ocs_code": self.ocs_code, "details": None if self.details is None else dict(self.details)}
+        known = {
+            "ocs_code": self.ocs_code,
+            "details": None if self.details is None else dict(self.details),
+            "outcome_unknown": True if self.outcome_unknown else None,
+        }
         return {name: value for name, value in known.items() if value is not None}
 
 

@@ -1,7 +1,8 @@
 """The bases that every input model and raw answer of an operation shares."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -11,6 +12,14 @@ class Input(BaseModel):
     """One flat model serves all doors: unknown fields are refused, values keep the JSON type they came with."""
 
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True, frozen=True, use_attribute_docstrings=False)
+
+    null_removes: ClassVar[bool] = False
+    """Whether null asks for something that leaving the field out does not: a call with it is another call."""
+
+    @property
+    def removed(self) -> Sequence[str]:
+        """The fields whose null means something."""
+        return sorted(name for name in self.model_fields_set if getattr(self, name) is None) if self.null_removes else ()
 
 
 class CamelInput(Input):

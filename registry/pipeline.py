@@ -46,6 +46,19 @@ def dump(value: Any) -> Any:
     raise TypeError(f"an answer holds a {type(value).__name__}, which is not JSON")
 
 
+def passed_on(operation: Operation[Any, Any], value: Any) -> bytes:
+    """The answer's JSON. What came from a provider may be nested too deeply for us to write, or hold a number that no JSON of ours holds."""
+    try:
+        return encode(value)
+    except orjson.JSONEncodeError:
+        if not operation.upstream:
+            raise
+    raise OcsError(
+        "The provider's answer is nested too deeply, or holds a number too large, so it cannot be passed on",
+        outcome_unknown=not operation.read_only,
+    )
+
+
 class Pipeline(Generic[D]):
     """Runs calls. Raises Refusal for every call that is answered with an error body."""
 
@@ -147,7 +160,7 @@ class Pipeline(Generic[D]):
             self._record(context, "ok", operation.status)
         if isinstance(result, Passed):
             return Reply(operation.status, b"", passed=result)
-        return self._reply(context, Stored(operation.status, encode(result)), result)
+        return self._reply(context, Stored(operation.status, passed_on(operation, result)), result)
 
     async def _write(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Reply:
         """The handler settles: claim, confirm, charge, its own rows, the answer and the audit row are one commit."""
@@ -169,8 +182,7 @@ class Pipeline(Generic[D]):
         await journal.open(entry)
         call.usage = entry.usage
         try:
-            result = await self._asked(context, entry, params, granted)
-            stored = Stored(call.operation.status, encode(result))
+            result, stored = await self._asked(context, entry, params, granted)
             await self._keep(context, entry, stored, outcome="ok", unknown=False)
             return self._reply(context, stored, result)
         finally:
@@ -179,10 +191,12 @@ class Pipeline(Generic[D]):
                 fault = encode(Internal().body(entry.request_id))
                 await self._keep(context, entry, Stored(500, fault), outcome="internal", unknown=True)
 
-    async def _asked(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Any:
+    async def _asked(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> tuple[Any, Stored]:
         """The handler's answer; a refusal of its own is kept or frees the key, before it goes on."""
+        operation = context.call.operation
         try:
-            return await context.call.operation.handler(context, params, *granted)
+            result = await operation.handler(context, params, *granted)
+            return result, Stored(operation.status, passed_on(operation, result))
         except Refusal as refusal:
             await self._close_refused(context, entry, refusal)
             raise
@@ -220,7 +234,10 @@ class Pipeline(Generic[D]):
         seconds = self.limits.confirm_seconds
         await self.journal.challenge(entry, hashlib.sha256(token.encode()).digest(), entry.now + seconds)
         operation = call.operation
-        shown = ", ".join(f"{name} {value}" for name, value in params.model_dump(by_alias=True, exclude_none=True).items())
+        fields = type(params).model_fields
+        removed = {fields[name].alias or name: "null" for name in params.removed}  # first: the end may be cut off
+        given = removed | params.model_dump(by_alias=True, exclude_none=True)
+        shown = ", ".join(f"{name} {value}" for name, value in given.items())
         summary = operation.summary.rstrip(".")
         raise ConfirmTokenRequired(
             f"This will {summary[:1].lower()}{summary[1:]}" + (f" ({shown[:200]})." if shown else "."),

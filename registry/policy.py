@@ -10,12 +10,12 @@ from functools import lru_cache
 from typing import Any
 
 import orjson
-from pydantic import BaseModel
 
 from registry.call import Call, Surface
 from registry.caller import ANONYMOUS, BRIDGE, STOREFRONT, Caller
 from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Unauthorized, UpgradeRequired
 from registry.limits import Limits, Scope, Tier, TierLimits, lowest_tier
+from registry.model import Input
 from registry.operation import Auth
 from registry.ports import Directory, Period, Sessions, SharedSecrets, Site
 from registry.throttle import Throttle
@@ -184,6 +184,7 @@ async def require_connection(caller: Caller, directory: Directory, site: Site) -
         active={"id": caller.organisation, "name": caller.organisation_name},
         connected=[org for org in connected if org["id"] != caller.organisation],
         connect_url=site.connect_url,
+        hint="Whoever runs the service connects an organisation with `reseller org connect`",
     )
 
 
@@ -208,9 +209,14 @@ def check_key(call: Call) -> None:
         )
 
 
-def fingerprint(params: BaseModel) -> bytes:
-    """SHA-256 of the canonical JSON of the validated input: key order and absent-versus-default do not matter."""
+def fingerprint(params: Input) -> bytes:
+    """SHA-256 of the canonical JSON of the validated input: key order and absent-versus-default do not matter.
+
+    Absent-versus-null matters where null removes something: what was confirmed without it does not confirm it.
+    """
     canonical: Any = params.model_dump(mode="json")
+    if params.removed:
+        canonical = [canonical, params.removed]
     return hashlib.sha256(orjson.dumps(canonical, option=orjson.OPT_SORT_KEYS)).digest()
 
 

@@ -34,7 +34,7 @@ INSERT_ORGANISATION = Command(
     sa.insert(ORGANISATION).values(
         {
             name: sa.bindparam(name)
-            for name in ("id", "name", "tier", "mode", "account_id", "own_token", "service_own", "platform_fee_bps", "created")
+            for name in ("id", "name", "tier", "mode", "account_id", "own_token", "service_own", "simulated", "platform_fee_bps", "created")
         }
     )
 )
@@ -61,7 +61,10 @@ SET_TIER = Command(sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindpar
 SET_CONNECTION = Command(
     sa.update(ORGANISATION)
     .where(ORGANISATION.c.id == sa.bindparam("organisation"))
-    .values(mode=sa.bindparam("new_mode"), account_id=sa.bindparam("account"), own_token=sa.bindparam("token"))
+    .values(mode=sa.bindparam("new_mode"), account_id=sa.bindparam("account"), own_token=sa.bindparam("token"), simulated=0)
+)
+LEAVE_SIMULATION = Command(
+    sa.update(ORGANISATION).where(ORGANISATION.c.simulated == 1).values(mode=None, account_id=None, own_token=None, simulated=0)
 )
 ALL = Query(
     Organisation,
@@ -87,8 +90,9 @@ def create_organisation(
     mode: str | None = None,
     account_id: int | None = None,
     service_own: bool = False,
+    simulated: bool = False,
 ) -> None:
-    """A new organisation; `service_own` marks the one whose account is the service's."""
+    """A new organisation; `service_own` marks the one whose account is the service's, `simulated` one whose account is no real one."""
     connection.run(
         INSERT_ORGANISATION,
         id=id,
@@ -98,6 +102,7 @@ def create_organisation(
         account_id=account_id,
         own_token=None,
         service_own=int(service_own),
+        simulated=int(simulated),
         platform_fee_bps=None,
         created=int(now),
     )
@@ -135,6 +140,14 @@ def set_connection(connection: Connection, *, organisation: str, mode: str | Non
     changed = connection.run(SET_CONNECTION, organisation=organisation, new_mode=mode, account=account_id, token=own_token) == 1
     bump(connection, name=CALLERS)
     return changed
+
+
+def leave_simulation(connection: Connection) -> int:
+    """Disconnect the organisations whose account was simulated, now that there is a real upstream: how many there were."""
+    left = connection.run(LEAVE_SIMULATION)
+    if left:
+        bump(connection, name=CALLERS)
+    return left
 
 
 def list_organisations(connection: Connection) -> list[Organisation]:

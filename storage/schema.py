@@ -21,7 +21,7 @@ class Named(SQLModel):
 
 
 class OrganisationTable(Named, table=True):
-    """A reseller. `mode` and `account_id` are its connection to the upstream; `own_token` is sealed."""
+    """A reseller. `mode` and `account_id` are its connection to the upstream; `own_token` is sealed; `simulated`: no real upstream."""
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     name: str = Field(sa_type=sa.Text)
@@ -30,6 +30,7 @@ class OrganisationTable(Named, table=True):
     account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
     own_token: str | None = Field(default=None, sa_type=sa.Text)
     service_own: int = 0
+    simulated: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     platform_fee_bps: int | None = None
     created: int = Field(sa_type=sa.BigInteger)
 

@@ -19,6 +19,7 @@ from registry.ids import Ids, SystemIds
 from registry.limits import Limits
 from registry.pipeline import Pipeline
 from registry.ports import SharedSecrets, Site
+from storage.accounts import leave_simulation
 from storage.directory import StoreDirectory
 from storage.journal import StoreJournal
 from storage.migrate import ensure_current
@@ -78,6 +79,10 @@ class Service:
         """Say that this process lives; with `seed`, give an empty database its demo data where that is switched on."""
         await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
         self.renewed = self.clock.monotonic()
+        if self.upstream.sandbox is None and await self.store.write(leave_simulation):
+            self.report(
+                "the demo organisation's account was simulated, so it is not connected any more: `reseller org connect` connects it"
+            )
         if not (seed and self.settings.with_demo):
             return None
         # A real charging system has no demo account: there the organisation is connected by hand.

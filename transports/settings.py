@@ -63,7 +63,7 @@ class Settings(BaseModel):
     secret_keys: Secret = Field(EMPTY, description="keyring kid:base64key,...; the first encrypts, all decrypt")
     internal_api_key: Secret = Field(EMPTY, description="bearer of the bridge's calls; at least 16 characters")
     storefront_api_key: Secret = Field(EMPTY, description="bearer of the storefront's calls; at least 16 characters")
-    bridge_webhook_secret: Secret = Field(EMPTY, description="signs inbound bridge pushes; at least 16 characters")
+    bridge_webhook_secret: Secret = Field(EMPTY, description="signs inbound pushes; base64, at least 16 characters")
     ocs_url: str = Field("", description="address of the charging system, ending in /v1; empty outside production: a simulated network")
     ocs_token: Secret = Field(EMPTY, description="the service's reseller token there, for organisations in managed mode")
     ocs_statistics_url: str = Field("", description="address of its statistics methods where it is another one")

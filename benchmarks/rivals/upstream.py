@@ -22,11 +22,11 @@ def framed(key: str, payload: bytes) -> bytes:
     return b'{"status":{"code":0,"msg":"OK"},"%s":%s}' % (key.encode(), payload)
 
 
-def tariff() -> bytes:
+def tariff(wanted: int) -> bytes:
     """Prices of the wanted size."""
     parts: list[bytes] = []
     size = 0
-    while size < TARIFF_BYTES:
+    while size < wanted:
         parts.append(orjson.dumps(rule(len(parts))))
         size += len(parts[-1]) + 1
     return framed("listTariffRule", b'{"rule":[%s]}' % b",".join(parts))
@@ -40,15 +40,15 @@ def single(number: int, account: int = ACCOUNT) -> bytes:
 class Bodies:
     """Every answer, made once."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: int = LISTED, tariff_bytes: int = TARIFF_BYTES) -> None:
         accounts = [{"id": ACCOUNT, "name": "Demo Retail", "balance": 412.5, "packageOnly": False}]
         resellers = {"reseller": [{"id": RESELLER, "name": "Fjord Mobile", "account": accounts}]}
-        listed = {"subscriberList": [line(number) for number in range(LISTED)], "hasMore": False, "nbFound": LISTED}
+        listed = {"subscriberList": [line(number) for number in range(lines)], "hasMore": False, "nbFound": lines}
         self.fixed = {
             "getResellerInfo": framed("getResellerInfo", orjson.dumps({"id": RESELLER, "name": "Fjord Mobile", "balance": "1530,20"})),
             "listResellerAccount": framed("listResellerAccount", orjson.dumps(resellers)),
             "listSubscriber": framed("listSubscriber", orjson.dumps(listed)),
-            "getCustomerTariff": tariff(),
+            "getCustomerTariff": tariff(tariff_bytes),
         }
         self.lines = {iccid(number): single(number) for number in range(SINGLES)} | {iccid(STRANGER): single(STRANGER, ACCOUNT + 1)}
 
@@ -62,8 +62,12 @@ class Bodies:
 
 
 def make(data: Path) -> App:
-    """The application."""
-    bodies = Bodies()
+    """The application, as it is measured."""
+    return speaking(Bodies())
+
+
+def speaking(bodies: Bodies) -> App:
+    """The application with these answers."""
 
     async def app(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
         if scope["type"] == "lifespan":

@@ -6,11 +6,13 @@ from typing import cast
 import orjson
 
 from clients.ocs.failure import Unreadable
-from clients.ocs.shape import PLAIN, checked, integer
+from clients.ocs.numbers import integer
+from clients.ocs.shape import PLAIN, checked
 from clients.ocs.wire.members import Json
 
 TADIG = re.compile(r"[A-Za-z0-9]{1,12}")
 """A network's code. Anything else in its place would be a text of theirs in an error of ours."""
+LONGEST_NAME = 200
 
 
 def opened(body: bytes) -> dict[str, Json]:
@@ -40,5 +42,12 @@ def details(payload: Json) -> dict[str, object] | None:
     if isinstance(tadigs, list):
         found["invalidTadigs"] = [tadig for tadig in tadigs if isinstance(tadig, str) and TADIG.fullmatch(tadig)]
     if isinstance(zone, dict):
-        found["existingLZ"] = {name: zone[name] for name in ("Id", "name") if name in zone}
+        found["existingLZ"] = {name: value for name in ("Id", "name") if is_plain(value := zone.get(name))}
     return found or None
+
+
+def is_plain(value: Json) -> bool:
+    """What an id or a name can be; anything else in their place is left out."""
+    if isinstance(value, str):
+        return len(value) <= LONGEST_NAME
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -14,6 +14,7 @@ from clients.ocs import outcome
 from clients.ocs.address import Version, address, can_travel, headers
 from clients.ocs.envelope import opened, status_code
 from clients.ocs.failure import Unreadable
+from clients.ocs.mask import Mask
 from clients.ocs.outcome import Asked, Done, Fault
 from clients.ocs.params import Payload
 from clients.ocs.raw_array import MOST_BUFFERED, RawArray, begin
@@ -25,8 +26,6 @@ from registry.errors import BadRequest, OcsError
 
 T = TypeVar("T")
 Attempt = Callable[["Progress"], Awaitable[Done[T] | Fault]]
-SHORTEST_SECRET = 12
-"""A shorter token may be a number or a word of an answer by chance."""
 LOG = logging.getLogger(__name__)
 
 
@@ -46,7 +45,7 @@ class OcsLink:
         self._usable = can_travel(settings, token)
         self._headers = headers(settings, token)
         self._token = token
-        self._secret = token.encode("utf-8", "replace")
+        self._mask = Mask(token)
         self._urls: dict[tuple[Version, bool], str] = {}
         self._places: anyio.CapacityLimiter | None = None
 
@@ -145,16 +144,12 @@ class OcsLink:
         if reply.status != 200:
             return outcome.wrong_status(asked, reply.status)
         try:
-            document = opened(self._without_token(reply.body))
+            document = opened(self._mask.whole(reply.body))
             code, payload = status_code(document), document.get(asked.key)
             return outcome.refused(self._settings, asked, code, payload) if code else Done(parse(payload))
         except Unreadable as why:
             LOG.warning("The answer to %s is unreadable: %s", asked.method, why)
             return outcome.unreadable(asked)
-
-    def _without_token(self, body: bytes) -> bytes:
-        """An answer that repeats the token is read without it: members that we do not know pass through to whoever asked."""
-        return body.replace(self._secret, b"***") if len(self._secret) >= SHORTEST_SECRET else body
 
     async def _begin(self, asked: Asked, key: tuple[str, ...], progress: Progress) -> Done[RawArray] | Fault:
         progress.sent = True
@@ -164,7 +159,7 @@ class OcsLink:
                 reply = await held.enter_async_context(streamed)
                 if reply.status != 200:
                     return outcome.wrong_status(asked, reply.status)
-                code, passed = await begin(reply.chunks, key, asked.method)
+                code, passed = await begin(self._mask.parts(reply.chunks), key, asked.method)
                 if code:
                     return outcome.refused(self._settings, asked, code, None)
                 passed.hold(held.pop_all())

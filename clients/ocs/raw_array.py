@@ -10,8 +10,9 @@ import orjson
 from clients.failure import OutboundFailed
 from clients.ocs.envelope import opened, status_code
 from clients.ocs.failure import Unreadable
+from clients.ocs.numbers import integer
 from clients.ocs.outcome import broken_off
-from clients.ocs.shape import PLAIN, checked, integer
+from clients.ocs.shape import PLAIN, checked
 from clients.ocs.splice import ArrayScan, layout
 from clients.ocs.wire.members import Json
 

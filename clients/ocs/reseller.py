@@ -1,13 +1,10 @@
 """Resellers, accounts, sponsors, steering lists."""
 
-import re
-
 from clients.ocs.link import OcsLink
 from clients.ocs.params import given
 from clients.ocs.shape import Shape, member_rows, nothing, record, rows
 from clients.ocs.wire.reseller import AccountStock, ResellerAccounts, ResellerInfo, Sponsor, SteeringList
 
-NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 ID = Shape(ids=("id",))
 ACCOUNTS = Shape(ids=("id",), lists={"account": ID})
 STOCK = Shape(ids=("id",), lists={"sponsor": Shape(ids=("id",), objects={"esim": Shape(lists={"status": Shape()})})})
@@ -56,13 +53,3 @@ class ResellerCalls:
     async def list_steering_list(self, reseller_id: int) -> list[SteeringList]:
         """The steering lists of a reseller, by name."""
         return await self._link.read("listSteeringList", reseller_id, rows(SteeringList, STEERING))
-
-
-def balance_amount(text: str | float | None) -> float | None:
-    """A balance as a number: the wire writes "1530,20", some servers "1530.20" or a number. None when it is none of these."""
-    if not isinstance(text, str):
-        return None if text is None or isinstance(text, bool) else float(text)
-    plain = text.strip().replace("\u00a0", "").replace(" ", "")
-    if "," in plain:  # dots before a decimal comma part the thousands
-        plain = plain.replace(".", "").replace(",", ".")
-    return float(plain) if NUMBER.fullmatch(plain) else None

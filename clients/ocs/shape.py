@@ -1,10 +1,12 @@
-"""What the service relies upon in answers: kinds of containers, whole-number ids. Everything else passes as it came."""
+"""What the service relies upon in answers: members of their declared types, kinds of containers, whole-number ids."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from clients.ocs.failure import Unreadable
+from clients.ocs.fit import fit
+from clients.ocs.numbers import MOST, integer
 from clients.ocs.wire.members import Json
 
 T = TypeVar("T")
@@ -44,7 +46,8 @@ def checked(value: Json, shape: Shape) -> dict[str, Json]:
     for name in shape.made:
         value[name] = value.get(name) or {}
     for name in shape.ids:
-        if type(found := value.get(name)) is not int and found is not None:
+        found = value.get(name)
+        if found is not None and (type(found) is not int or found > MOST):
             value[name] = integer(found)
     for name in shape.required:
         if value.get(name) is None:
@@ -90,17 +93,6 @@ def nothing(value: Json) -> None:
     """Writes that answer with their status alone; a payload is ignored."""
 
 
-def integer(value: Json) -> int:
-    """A whole number, written as one or as a string of digits."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, str) and len(value) < 20 and value.isascii() and value.removeprefix("-").isdigit():
-        return int(value)
-    raise Unreadable("a whole number is expected")
-
-
 def text(value: Json) -> str:
     """A bare string."""
     if not isinstance(value, str) or not value:
@@ -108,49 +100,55 @@ def text(value: Json) -> str:
     return value
 
 
-def record(_kind: type[T], shape: Shape, *, absent: bool = False) -> Parse[T]:
+def record(kind: type[T], shape: Shape, *, absent: bool = False) -> Parse[T]:
     """One object; with `absent`, a missing one is an empty one."""
 
     def parse(value: Json) -> T:
-        return cast("T", checked({} if absent and value is None else value, shape))
+        return cast("T", _fitted({} if absent and value is None else value, kind, shape))
 
     return parse
 
 
-def perhaps(_kind: type[T], shape: Shape) -> Parse[T | None]:
+def perhaps(kind: type[T], shape: Shape) -> Parse[T | None]:
     """One object, or None when it is missing."""
 
     def parse(value: Json) -> T | None:
-        return None if value is None else cast("T", checked(value, shape))
+        return None if value is None else cast("T", _fitted(value, kind, shape))
 
     return parse
 
 
-def rows(_kind: type[T], shape: Shape) -> Parse[list[T]]:
+def rows(kind: type[T], shape: Shape) -> Parse[list[T]]:
     """An array of objects; missing or null when it is empty."""
 
     def parse(value: Json) -> list[T]:
-        return cast("list[T]", _checked_rows(value, shape))
+        return cast("list[T]", [_fitted(row, kind, shape) for row in _list(value)])
 
     return parse
 
 
-def member_rows(_kind: type[T], name: str, shape: Shape) -> Parse[list[T]]:
+def member_rows(kind: type[T], name: str, shape: Shape) -> Parse[list[T]]:
     """The array in one member of the answer; both may be missing."""
 
     def parse(value: Json) -> list[T]:
-        return cast("list[T]", _checked_rows(_member(value, name), shape))
+        return cast("list[T]", [_fitted(row, kind, shape) for row in _list(_member(value, name))])
 
     return parse
 
 
-def member(_kind: type[T], name: str, shape: Shape) -> Parse[T]:
+def member(kind: type[T], name: str, shape: Shape) -> Parse[T]:
     """The object in one member of the answer."""
 
     def parse(value: Json) -> T:
-        return cast("T", checked(_member(value, name), shape))
+        return cast("T", _fitted(_member(value, name), kind, shape))
 
     return parse
+
+
+def _fitted(value: Json, kind: type, shape: Shape) -> dict[str, Json]:
+    """The object: its members of the types that it declares, then what is relied upon beyond them."""
+    made = fit(kind)
+    return checked(value if made is None else made(value), shape)
 
 
 def _member(value: Json, name: str) -> Json:

@@ -1,8 +1,9 @@
 """Lines: search, money, radio, status, steering."""
 
 from clients.ocs.link import OcsLink
+from clients.ocs.numbers import integer
 from clients.ocs.params import Identifier, SearchKey, flat, given, nested
-from clients.ocs.shape import Shape, integer, nothing, perhaps, record, rows, text
+from clients.ocs.shape import Shape, nothing, perhaps, record, rows, text
 from clients.ocs.wire.subscriber import GreenZoneCounter, Location, ProviderStatus, Subscriber, SubscriberList
 
 HISTORIES = ("imsiList", "phoneNumberList", "multiImsi", "status")

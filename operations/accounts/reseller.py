@@ -5,8 +5,8 @@ from typing import Annotated, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.reseller import balance_amount
-from clients.ocs.wire.members import Json, Shown, keeps_unknown
+from clients.ocs.numbers import balance_amount
+from clients.ocs.wire.members import Json, keeps_unknown
 from clients.ocs.wire.reseller import ChargingInfo, ResellerInfo, TrafficInfo
 from operations.deps import Ctx
 from operations.services.passing import Data
@@ -29,7 +29,7 @@ class ResellerProfile(TypedDict, total=False):
     cdrFolder: str
     trafficInfo: TrafficInfo
     chargingInfo: ChargingInfo
-    contactInfo: dict[str, Shown]
+    contactInfo: dict[str, object]
 
 
 @operation(

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.members import Json, Shown
+from clients.ocs.wire.members import Json
 from clients.ocs.wire.reseller import ResellerInfo
 from operations.deps import Ctx
 from operations.services.passing import Data
@@ -32,12 +32,12 @@ class WebhookConfig(TypedDict):
 
     relay: Relay
     notifications: Annotated[
-        list[Shown], Field(description="Of package_usage, es2_status and low_credit: type, url without its secrets, thresholds in percent")
+        list[object], Field(description="Of package_usage, es2_status and low_credit: type, url without its secrets, thresholds in percent")
     ]
     source: Annotated[
         Literal["upstream", "not_reported"], Field(description="not_reported: the network does not tell which notifications are set up")
     ]
-    other: NotRequired[Annotated[dict[str, Shown], Field(description="What this network says beyond its documentation")]]
+    other: NotRequired[Annotated[dict[str, object], Field(description="What this network says beyond its documentation")]]
 
 
 @operation(
@@ -92,8 +92,8 @@ def config_of(info: ResellerInfo) -> WebhookConfig:
     told = members.get("notifications")
     config: WebhookConfig = {"relay": relay_of(info), "notifications": [], "source": "not_reported"}
     if isinstance(told, list):
-        config["notifications"], config["source"] = told, "upstream"
-    other = {name: value for name, value in members.items() if name not in DOCUMENTED}
+        config["notifications"], config["source"] = list[object](told), "upstream"
+    other: dict[str, object] = {name: value for name, value in members.items() if name not in DOCUMENTED}
     if other:
         config["other"] = other
     return config

@@ -1,6 +1,6 @@
 """Changing the core of a package template: name, zone, limits, days, cost."""
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import AliasChoices, Field, model_validator
 
@@ -22,6 +22,8 @@ MANDATORY = {"name": "name", "location_zone_id": "locationZoneId", "validity_day
 
 class CoreChange(Limits, TemplateRef):
     """What changes; null removes a limit, what is absent stays."""
+
+    null_removes: ClassVar[bool] = True
 
     name: Annotated[
         TemplateName | None, Field(validation_alias=AliasChoices("name", "prepaidpackagetemplatename"), description="Unique.")

@@ -1,6 +1,6 @@
 """Changing how often the packages of a template come again."""
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -17,6 +17,8 @@ from registry.operation import Example, operation
 
 class RecurrenceChange(Recurrence, TemplateRef):
     """What changes; the rest stays."""
+
+    null_removes: ClassVar[bool] = True
 
     recurring: Annotated[bool | None, Field(description="false ends its series. Absent: as it is, else true.")] = None
 

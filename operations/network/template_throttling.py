@@ -1,6 +1,6 @@
 """Changing when the packages of a template are slowed down."""
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -17,6 +17,8 @@ from registry.operation import Example, operation
 
 class ThrottlingChange(Throttling, TemplateRef):
     """What changes; null removes a threshold."""
+
+    null_removes: ClassVar[bool] = True
 
     throttling_active: Annotated[bool, Field(description="false: never slowed.")]
 

@@ -45,7 +45,15 @@ def seed(
         return False
     mode = None if account is None else "managed"
     create_organisation(
-        connection, id=organisation, name=NAME, tier=Tier.ENTERPRISE, now=now, mode=mode, account_id=account, service_own=True
+        connection,
+        id=organisation,
+        name=NAME,
+        tier=Tier.ENTERPRISE,
+        now=now,
+        mode=mode,
+        account_id=account,
+        service_own=True,
+        simulated=account is not None,
     )
     create_person(connection, id=person, email=EMAIL, name=PERSON, now=now)
     add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from clients.ocs.moment import read_time
-from clients.ocs.wire.members import Json
 from clients.ocs.wire.statistics import EventSection, NetworkEvents
 
 SECTIONS = ("mapAnswer", "s6aAnswer", "gyAnswer")
@@ -23,7 +22,7 @@ def section(parts: Sequence[EventSection], newest: int | None) -> EventSection:
     return cast(EventSection, {**(parts[0] if parts else {}), "events": events if newest is None else events[-newest:]})
 
 
-def moment(event: Mapping[str, Json]) -> float:
+def moment(event: Mapping[str, object]) -> float:
     """When it happened; what tells no readable time comes first."""
     try:
         return read_time(str(event.get("eventTime"))).timestamp()

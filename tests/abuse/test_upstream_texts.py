@@ -91,7 +91,7 @@ async def test_no_upstream_text_reaches_the_tools_or_an_error(house: House) -> N
         refused.append(await house.mcp(CATALOGUE.operations[id], secret, given))
     house.world.sandbox.faults.add(Fault("hlrGetBitrate", code=15))
     refused.append(await house.mcp(CATALOGUE.operations["hlr_get_bitrate"], secret, {"iccid": line.iccid}))
-    assert [answer.status for answer in refused] == [400] * 6
+    assert [answer.status for answer in refused] == [400, 400, 400, 400, 202, 400]
     assert not [text for answer in refused for text in strings(answer.body) if ORDERS in text or "injected" in text]
     assert await tools(house, secret) == before and ORDERS not in str(before)
 
@@ -107,7 +107,7 @@ async def tools(house: House, secret: str) -> Any:
 
 @pytest.mark.parametrize(
     ("body", "length"),
-    [(b'{"a":"%s"}' % (b"x" * 2000), 2000), (b'{"a":"%s"}' % (b"x" * 2001), 2047), (b'{"a":"%s"}' % (b'\\"' * 2001), 2051)],
+    [(b'{"a":"%s"}' % (b"x" * 2000), 2000), (b'{"a":"%s"}' % (b"x" * 2001), 2045), (b'{"a":"%s"}' % (b'\\"' * 2001), 2045)],
 )
 def test_a_text_is_cut_after_two_thousand_characters(body: bytes, length: int) -> None:
     content: Any = tool_result(Reply(200, body), Answer({}, None)).structured_content

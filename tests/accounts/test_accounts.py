@@ -12,6 +12,7 @@ from tests.accounts.stage import TOKEN, Stage, confirmed
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.rule("4.2.1")
 async def test_a_managed_organisation_sees_its_own_account_only(stage: Stage) -> None:
     stage.network.accounts[8101].balance = 412_500_000
     assert (await stage.managed.get("/v1/accounts")).json() == snapshot(
@@ -31,6 +32,7 @@ async def test_a_managed_organisation_sees_its_own_account_only(stage: Stage) ->
     )
 
 
+@pytest.mark.rule("4.2.1")
 async def test_an_own_token_shows_all_its_accounts_in_pages(stage: Stage) -> None:
     first = await stage.own.get("/v1/accounts?limit=3")
     assert [row["id"] for row in first.json()["data"]] == [8101, 8102, 8103]
@@ -56,6 +58,7 @@ async def test_the_own_reseller_may_be_named(stage: Stage, path: str) -> None:
         assert (await http.get(f"{path}?resellerId=7001")).status_code == 200
 
 
+@pytest.mark.rule("4.2.3")
 async def test_stock_is_added_up(stage: Stage) -> None:
     data = (await stage.managed.get("/v1/accounts/8101/esim-status")).json()["data"]
     lines = stage.lines(8101)
@@ -79,6 +82,7 @@ async def test_an_own_token_reaches_a_new_account_within_the_minute_its_list_is_
     assert (await stage.own.get("/v1/accounts/8201/esim-status")).status_code == 404
 
 
+@pytest.mark.rule("4.2.2")
 async def test_lowering_the_own_balance_takes_two_steps(stage: Stage) -> None:
     stage.network.accounts[8101].balance = 400_000_000
     said = await confirmed(stage.managed, "/v1/accounts/8101/balance", {"amount": -12.5, "description": "Fee"})
@@ -134,6 +138,7 @@ async def test_a_foreign_balance_is_not_found(stage: Stage) -> None:
     assert stage.calls() == []
 
 
+@pytest.mark.rule("4.2.5")
 async def test_a_managed_organisation_learns_name_and_own_balance_of_its_reseller(stage: Stage) -> None:
     stage.network.accounts[8101].balance = 1_412_500_000
     assert (await stage.managed.get("/v1/reseller")).json() == snapshot(
@@ -141,6 +146,7 @@ async def test_a_managed_organisation_learns_name_and_own_balance_of_its_reselle
     )
 
 
+@pytest.mark.rule("4.2.5")
 async def test_an_own_token_shows_its_reseller_whole_but_for_secrets_in_addresses(stage: Stage) -> None:
     fjord = stage.network.resellers[7001]
     fjord.balance, fjord.contact = 1_530_200_000, {"callback": "post to https://user:pass@noc.example/in?token=abc#x soon"}
@@ -149,6 +155,7 @@ async def test_an_own_token_shows_its_reseller_whole_but_for_secrets_in_addresse
     assert data["contactInfo"] == snapshot({"callback": "post to https://***@noc.example/in?*** soon"})
 
 
+@pytest.mark.rule("4.2.6")
 async def test_relays_are_told_to_everybody(stage: Stage) -> None:
     expected = snapshot(
         {
@@ -176,6 +183,7 @@ def test_what_newer_networks_add_to_the_configuration_is_shown_without_secrets()
     )
 
 
+@pytest.mark.rule("4.2.7")
 async def test_sponsors_are_kept_for_a_minute(stage: Stage) -> None:
     expected = snapshot({"data": [{"id": 31, "prefix": 90170, "name": "SPX"}, {"id": 32, "prefix": 90177, "name": "MERIDIAN"}]})
     for _ in range(2):

@@ -24,6 +24,7 @@ def neighbours(stage: Stage) -> list[Line]:
     return sorted(stage.lines(8101), key=lambda line: line.iccid)[:10]
 
 
+@pytest.mark.rule("4.2.4")
 async def test_a_range_is_moved_and_the_repeated_call_is_told_the_same(stage: Stage) -> None:
     lines = neighbours(stage)
     for _ in range(2):

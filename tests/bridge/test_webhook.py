@@ -25,6 +25,7 @@ async def push(bridge: httpx.AsyncClient, body: object) -> None:
     assert (answer.status_code, answer.json()) == (200, OK), answer.text
 
 
+@pytest.mark.rule("4.9.4")
 async def test_a_location_is_a_country_of_the_line_and_an_esims_first_attach(
     world: World, http: httpx.AsyncClient, bridge: httpx.AsyncClient
 ) -> None:
@@ -72,6 +73,7 @@ async def test_a_location_wakes_the_deliveries_and_a_state_or_an_unknown_shape_c
     assert woken == [None]
 
 
+@pytest.mark.rule("4.9.4")
 async def test_a_profiles_state_is_kept_for_the_intent(world: World, http: httpx.AsyncClient, bridge: httpx.AsyncClient) -> None:
     iccid = (await issued(http))["esim"]["iccid"]
     await push(bridge, status("Enable", iccid))
@@ -113,6 +115,7 @@ USAGE = {
         {"locationUpdate": None},
     ],
 )
+@pytest.mark.rule("4.9.4")
 async def test_what_says_nothing_of_a_known_line_is_taken_and_not_kept(world: World, bridge: httpx.AsyncClient, body: object) -> None:
     await push(bridge, body)
     assert (await kept(world), await countries(world), await remembered(world)) == ([], [], 1)

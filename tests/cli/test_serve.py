@@ -32,11 +32,11 @@ def process(folder: Path, *words: str, **settings: str) -> Generator[subprocess.
                 made.kill()
 
 
-def test_json_is_one_line_with_seven_keys_and_then_it_serves_until_sigterm(tmp_path: Path) -> None:
+def test_json_is_one_line_with_eight_keys_and_then_it_serves_until_sigterm(tmp_path: Path) -> None:
     with process(tmp_path, "--json") as server:
         assert server.stdout is not None
         printed = json.loads(server.stdout.readline())
-        assert list(printed) == ["base_url", "mcp_url", "api_key", "org_id", "database", "mode", "pid"]
+        assert list(printed) == ["base_url", "mcp_url", "api_key", "org_id", "database", "upstream", "mode", "pid"]
         assert printed["pid"] == server.pid
         assert printed["mode"] == "demo"
         assert printed["database"] == str(tmp_path / "data" / "service.db")

@@ -41,6 +41,31 @@ async def test_a_client_opens_on_first_use_and_again_after_it_was_closed() -> No
     assert there.connections == 2
 
 
+async def test_a_request_carries_what_was_given_and_names_no_library() -> None:
+    outbound = Outbound()
+    async with receiver(status("200 OK", "connection: close", "x-tag: a", "X-Tag: b")) as there:
+        reply = await outbound.exchange("POST", there.url(), headers={"content-type": "application/json"}, content=b"{}")
+        await outbound.exchange("POST", there.url(), headers={"user-agent": "mine/1"})
+    await outbound.aclose()
+    sent = [request.lower().replace(b"127.0.0.1:%d" % there.port, b"here") for request in there.requests]
+    assert reply.headers["x-tag"] == "a, b"
+    assert sorted(sent[0].split(b"\r\n")) == [
+        b"",
+        b"accept-encoding: identity",
+        b"accept: */*",
+        b"content-length: 2",
+        b"content-type: application/json",
+        b"host: here",
+        b"post /hook http/1.1",
+        b"user-agent: connectivity-reseller",
+        b"{}",
+    ]
+    assert [line for line in sent[1].split(b"\r\n") if line.startswith((b"user-agent", b"content-"))] == [
+        b"user-agent: mine/1",
+        b"content-length: 0",
+    ]
+
+
 async def test_an_answer_longer_than_asked_for_is_cut() -> None:
     outbound = Outbound()
     async with receiver(status("200 OK", body=b"0123456789")) as there:

@@ -1,9 +1,13 @@
 """The simulated network of a stage: one line of account 8101 that has one of everything, and others that are somebody else's."""
 
 import pickle
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
+from clients.http import Outbound
+from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.settings import OcsSettings
 from clients.sandbox.ocs import packages
 from clients.sandbox.ocs.entities import Line
 from clients.sandbox.ocs.methods.templates import create_prepaid_package_template
@@ -13,19 +17,20 @@ from clients.sandbox.ocs.seed.build import build
 from clients.sandbox.ocs.seed.tokens import TOKENS
 from clients.sandbox.ocs.state import World as Network
 from clients.sandbox.ocs.transport import SandboxTransport
-from clients.http import Outbound
-from clients.ocs.pool import OcsPool, ocs_limits
-from clients.ocs.settings import OcsSettings
 from tests.world import SettableClock
 
 FJORD, ALPINE = TOKENS
 ACCOUNT, SIBLING, FOREIGN_ACCOUNT = 8101, 8102, 8201
 ONE_TIME, MONTHLY = "Nordic 1GB 30d", "Nordic monthly 3GB"
+DOCUMENTED_ICCID, DOCUMENTED_PACKAGES = "8988303000000912345", (3300871, 3300873, 3300872)
+"""What examples call the line and its packages: whoever reads them literally meets something."""
 UNKNOWN_ICCID, UNKNOWN_ID = "8988303700009999999", 99_999_999
 FOREIGN_LIST = 21
 ZONE = {"networkProfileId": 412, "locationZoneName": "Ours", "tadigList": ["NORAA", "DNKAA"]}
 SETTINGS = OcsSettings(url="http://ocs.sandbox.invalid/ocs-custo/main/v1", backoff_seconds=0.0)
 """Without the wait before a read asks again after the traffic limit: it is tested where it is real."""
+CHANGING = ("lines", "packages", "series", "templates", "zones", "accounts", "resellers", "transactions", "pushes", "counters")
+"""What calls change; prices and networks are the same for all."""
 READS = ("get", "list", "hlrGet", "esimStatus", "subscriberUsage", "subscriberNetworkEvents")
 
 
@@ -56,9 +61,9 @@ class Own(NamedTuple):
 
 
 @cache
-def staged(start: int) -> bytes:
-    """A small network with the line of the stage, before anything else happens there."""
-    network = build(1, start, history_days=3, lines=60)
+def staged(start: int) -> tuple[Network, int, bytes]:
+    """A small network with the line of the stage, before anything else happens there; and what of it may change."""
+    network = build(1, start, history_days=3, lines=40)
     line = next(line for line in network.lines_of(ACCOUNT) if line.status == "ACTIVE" and line.sighting and line.cdrs)
     packages.clean(network, line)
     one_time, monthly = template(network, ONE_TIME), template(network, MONTHLY)
@@ -67,7 +72,11 @@ def staged(start: int) -> bytes:
     packages.assign_recurring(network, line, network.templates[monthly], start=None, at_first_use=False)
     line.balance, line.bitrate, line.throttled = 5_000_000, "UNLIMITED", False
     network.steering[FOREIGN_LIST] = network.steering[17]._replace(id=FOREIGN_LIST, reseller_id=ALPINE.reseller_id)
-    return pickle.dumps((network, line.id))
+    line.imsis[-1].iccid = DOCUMENTED_ICCID
+    for package, number in zip(line.packages, DOCUMENTED_PACKAGES, strict=True):
+        network.packages[number] = network.packages.pop(package.id)
+        package.id = number
+    return network, line.id, pickle.dumps({name: getattr(network, name) for name in CHANGING})
 
 
 def template(network: Network, name: str) -> int:
@@ -77,7 +86,8 @@ def template(network: Network, name: str) -> int:
 
 def new_network(start: int, place: int) -> tuple[Network, Own]:
     """A network of its own for each stage; what organisations make there has numbers that no other stage's network uses."""
-    network, line_id = pickle.loads(staged(start))
+    original, line_id, changing = staged(start)
+    network = replace(original, **pickle.loads(changing))
     network.counters["zone"] += 100 * place
     network.counters["template"] += 100 * place
     create_location_zone(network, FJORD, dict(ZONE))

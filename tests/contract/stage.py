@@ -23,8 +23,8 @@ from registry.model import Document
 from registry.operation import Auth
 from registry.policy import period_of
 from registry.ports import Claims, SharedSecrets
-from storage.upstream_objects import add_upstream_object
 from tests.contract.fleet import ACCOUNT, FJORD, Own, new_network, opened
+from tests.contract.founding import found
 from tests.registry.ledgers import AuditRow, audited, used
 from tests.world import HOST, ORIGIN, SITE, Credentials, World, open_world
 from transports.http.asgi import Receive, Scope, Send
@@ -135,26 +135,16 @@ class House:
         connected: bool = True,
     ) -> Stage:
         """A new organisation with one of everything that the operation, or any, may ask for; from here on the network is its own."""
-        self.places += 1
         network, own = new_network(int(self.world.clock.now()), self.places)
+        self.places += 1
         sandbox = await self.enter(network)
-        stage = Stage(await self._founder(operation, tier, role, connected), sandbox, own)
-        made = {"zone": own.zone, "template": own.template}
-        for kind, id in made.items():
-            await self.world.store.write(
-                add_upstream_object, kind=kind, id=id, organisation=stage.who.organisation, now=self.world.clock.now()
-            )
+        # Lines move between accounts, and only whoever brings a token of their own has two.
+        token = FJORD.value if operation is not None and operation.id == MOVE and connected else None
+        who = await found(self.world, own, tier=tier, role=role, token=token, connected=connected)
+        stage = Stage(who, sandbox, own)
         if operation is None or CATALOGUE.toolset_of[operation.id] in ("connectivity", "setup"):
             await self._furnish(stage, tier)
         return stage
-
-    async def _founder(self, operation: AnyOperation | None, tier: Tier, role: Role, connected: bool) -> Credentials:
-        """Who makes the call. Lines move between accounts, and only whoever brings a token of their own has two."""
-        if not connected:
-            return await self.world.caller(tier, role)
-        if operation is not None and operation.id == MOVE:
-            return await self.world.caller(tier, role, token=FJORD.value)
-        return await self.world.caller(tier, role, mode="managed", account=ACCOUNT, service_own=True)
 
     async def enter(self, network: Network) -> Sandbox:
         """Everybody's upstream is this network from now on."""
@@ -188,19 +178,33 @@ class House:
         return {Auth.INTERNAL: INTERNAL, Auth.BRIDGE: INTERNAL, Auth.PUBLIC: None}.get(operation.auth, stage.who.secret)
 
     async def http(
-        self, operation: AnyOperation, secret: str | None, given: Input, *, key: str | None = None, token: str | None = None, sure: bool = False
+        self,
+        operation: AnyOperation,
+        secret: str | None,
+        given: Input,
+        *,
+        key: str | None = None,
+        token: str | None = None,
+        sure: bool = False,
     ) -> Answered:
         """One call over HTTP; whoever is sure sends the confirm token back at once."""
         async with self.world.client(secret) as client:
             answer = await client.send(request_of(client, operation, given, key, token))
         json = answer.headers["content-type"] == "application/json"
         body = answer.json() if json and answer.content else None
-        if sure and answer.status_code == 202:
+        if sure and answer.status_code == 202 and body is not None:
             return await self.http(operation, secret, given, key=key, token=body["confirm_token"])
         return Answered(answer.status_code, body, answer.headers["request-id"], answer.headers["content-type"], answer.content)
 
     async def mcp(
-        self, operation: AnyOperation, secret: str | None, given: Input, *, key: str | None = None, token: str | None = None, sure: bool = False
+        self,
+        operation: AnyOperation,
+        secret: str | None,
+        given: Input,
+        *,
+        key: str | None = None,
+        token: str | None = None,
+        sure: bool = False,
     ) -> Answered:
         """One call of the tool; a refusal of the credential is an HTTP answer."""
         arguments = {**given, "idempotency_key": key} if key is not None and operation.once is not None else given

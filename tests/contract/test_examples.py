@@ -73,6 +73,7 @@ async def test_a_write_with_a_key_is_replayed_byte_for_byte(house: House, operat
 
 
 @pytest.mark.parametrize("operation", CONFIRMED)
+@pytest.mark.rule("5.4.3")
 async def test_a_two_step_operation_does_nothing_before_its_second_step(house: House, operation: AnyOperation) -> None:
     stage = await house.stage(operation)
     given = stage.fitted(operation, operation.examples[0].input)

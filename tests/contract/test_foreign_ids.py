@@ -99,9 +99,7 @@ async def test_a_foreign_id_answers_as_an_unknown_one_does(house: House, operati
 
 
 @pytest.mark.parametrize(("operation", "field"), IDS)
-async def test_what_is_somebody_else_s_in_the_network_answers_as_what_is_unknown(
-    house: House, operation: AnyOperation, field: str
-) -> None:
+async def test_what_is_somebody_else_s_in_the_network_answers_as_what_is_unknown(house: House, operation: AnyOperation, field: str) -> None:
     stage = await house.stage(operation)
     values = named(stage, operation, field)
     assert values is not None, f"say which {field} is somebody else's"

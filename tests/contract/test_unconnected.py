@@ -20,7 +20,7 @@ async def refused(house: House, stage: Stage, operation: AnyOperation) -> dict[s
     assert said[0].status == 409
     if operation.tool:
         said.append(await house.mcp(operation, stage.who.secret, given, key=key_for(operation)))
-    bodies = [{**each.body, "request_id": ""} for each in said]
+    bodies: list[dict[str, object]] = [{**each.body, "request_id": ""} for each in said]
     assert all(body == bodies[0] for body in bodies)
     return bodies[0]
 

@@ -1,16 +1,21 @@
-"""The tables of README and CONTRIBUTING that repeat what code says: `python -m tests.docs.tables` writes them anew."""
+"""The tables of the documents that repeat what code says: `python -m tests.docs.tables` writes them anew."""
 
 import re
+from collections.abc import Collection
 
 from tests.budgets import REST, SECONDS
 from tests.docs.blocks import ROOT
 from transports.settings import PREFIX, Settings
 
+UPSTREAM = ("sandbox_seed", "bridge_webhook_secret", "internal_api_key")
 
-def settings_table() -> str:
-    """Every setting with its default and description."""
+
+def settings_table(names: Collection[str] = Settings.model_fields) -> str:
+    """Settings with their defaults and descriptions."""
     rows = ["| Setting | Default | Meaning |", "|---|---|---|"]
     for name, field in Settings.model_fields.items():
+        if name not in names:
+            continue
         secret = hasattr(field.default, "get_secret_value")
         default = (
             "" if secret or field.default in (None, "", ()) else str(field.default).lower() if name in BOOLEANS else str(field.default)
@@ -22,13 +27,22 @@ def settings_table() -> str:
 BOOLEANS = {name for name, field in Settings.model_fields.items() if isinstance(field.default, bool)}
 
 
+def upstream_table() -> str:
+    """The settings that have to do with the charging system."""
+    return settings_table([name for name in Settings.model_fields if name.startswith("ocs_") or name in UPSTREAM])
+
+
 def budgets_table() -> str:
     """Every folder of tests with its seconds."""
     rows = ["| Folder of tests | Seconds |", "|---|---|", *(f"| {folder} | {seconds:g} |" for folder, seconds in sorted(SECONDS.items()))]
     return "\n".join([*rows, f"| any other, and the files beside them | {REST:g} |"])
 
 
-TABLES = {"README.md": ("settings", settings_table), "CONTRIBUTING.md": ("budgets", budgets_table)}
+TABLES = {
+    "README.md": ("settings", settings_table),
+    "CONTRIBUTING.md": ("budgets", budgets_table),
+    "docs/upstream.md": ("upstream", upstream_table),
+}
 
 
 def renewed(document: str) -> str:

@@ -3,12 +3,8 @@
 import json
 import os
 import shlex
-import shutil
 import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,84 +12,43 @@ import pytest
 from registry.ports import Site
 from tests.databases import NO_POSTGRES, postgres_url
 from tests.docs.blocks import ROOT, Block, blocks, every_block
-from tests.running import Running, running
+from tests.docs.reader import ADDRESS, as_reader, done, find, others, shell
+from tests.running import Running
 from transports.cli.banner import curl, mcp_block
 
-ADDRESS = "http://127.0.0.1:8000"
 HOOK = "127.0.0.1:8080"
 POSTGRES = "postgresql://reseller@127.0.0.1/reseller"
 
 NOT_RUN = {  # each with what must exist for it, and the reason
     "python3 ./run serve\npython3 ./run test\n": (["run"], "starts what this test is part of; tests/cli starts `serve`"),
     "python3 ./run test\npython3 ./run test tests/docs -k settings\n.ci/run\n": (["run", ".ci/run"], "starts what this test is part of"),
-    "python3 ./run test --inline-snapshot=fix\n": (["run", "tests/contract/test_snapshots.py"], "rewrites tests"),
+    "python3 ./run test --inline-snapshot=fix\n": (
+        ["run", "tests/contract/test_snapshots.py", "tests/contract/test_outcomes.py"],
+        "rewrites tests",
+    ),
     "python3 ./run bench\npython3 ./run bench --render\n": (["run", "benchmarks/__main__.py"], "takes minutes"),
     "reseller serve\nreseller worker\n": (["transports/cli/worker.py"], "tests/cli runs both"),
     "uv pip compile": (["requirements.in", "requirements-dev.in", "requirements-bench.in", "requirements-boot.txt"], "needs the network"),
 }
 POSTGRES_BLOCK = f"export SERVICE_DATABASE_URL={POSTGRES}"
 WEBHOOK_BLOCK = "secret=$(reseller call"
-SHELL = blocks("sh")
+FLEET_BLOCKS = ("reseller call list_subscribers", "token=$(curl")
+CONNECT_BLOCK = "reseller org connect"
+FIRST_BLOCKS = ("curl", "reseller call create_connectivity_intent", "python examples/mcp_client.py")
 
 
 def unrun(block: Block) -> list[str]:
     return [start for start in NOT_RUN if block.text.startswith(start)]
 
 
-RUN = [block for block in SHELL if not unrun(block) and not block.text.startswith((POSTGRES_BLOCK, WEBHOOK_BLOCK))]
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout to play in: examples and tests are the real ones, what commands write stays here."""
-    folder = tmp_path_factory.mktemp("checkout")
-    for name in ("examples", "registry", "operations", "storage", "clients", "transports"):
-        (folder / name).symlink_to(ROOT / name)
-    (folder / ".venv").symlink_to(Path(sys.executable).parent.parent)
-    shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "docs").mkdir()
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
-        shutil.copy(ROOT / name, folder / name)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def server(place: Path) -> Iterator[Running]:
-    with running(place / "data", {"SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8"}) as server:
-        yield server
-
-
-def shell(place: Path, text: str, **environment: str) -> subprocess.Popen[str]:
-    """A shell of a reader who has followed the README so far, in a process group of its own."""
-    path = f"{place / '.venv' / 'bin'}:{os.environ['PATH']}"
-    given = {**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1", "SERVICE_PORT": "0", **environment}
-    return subprocess.Popen(
-        ["bash", "-euo", "pipefail", "-c", text],
-        cwd=place,
-        env=given,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def done(place: Path, text: str, **environment: str) -> str:
-    """Run to the end; what it printed."""
-    process = shell(place, text, **environment)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, f"{text}\n{out}\n{err}"
-    return out
-
-
-def as_reader(server: Running) -> dict[str, str]:
-    return {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
-
-
-def find(start: str) -> str:
-    [block] = [block for block in SHELL if block.text.startswith(start)]
-    return block.text
+RUN = [
+    block
+    for block in [
+        *others("README.md", POSTGRES_BLOCK, WEBHOOK_BLOCK, *FLEET_BLOCKS, CONNECT_BLOCK, *FIRST_BLOCKS),  # each has a test of its own
+        *blocks("sh", document="CONTRIBUTING.md"),
+    ]
+    if not unrun(block)
+]
 
 
 @pytest.mark.parametrize("block", RUN, ids=lambda block: f"{block.document}:{block.text.split(chr(10))[0][:50]}")
@@ -151,6 +106,19 @@ def test_three_lines_show_a_signed_webhook(place: Path, server: Running) -> None
     assert " cni_" in seen
 
 
+def test_the_fleet_can_be_looked_after_as_the_readme_says(place: Path, server: Running) -> None:
+    """In one shell, since the second block needs what the first has set; the message goes out once it is confirmed."""
+    said = done(place, "".join(find(start) for start in FLEET_BLOCKS), **as_reader(server))
+    told = ("Anna Sandberg", "8988303700000100286", '"state": ', '"subsPackageId": ', '"status": "SUSPENDED"', '"iso2":"FR"')
+    assert [words for words in told if words not in said] == []
+    assert said.endswith('{"data":{"sent":true,"unicode":false,"length":21}}')
+
+
+def test_an_organisation_is_connected_by_commands_that_the_page_on_the_charging_system_has_too() -> None:
+    """They are run there."""
+    assert set(find(CONNECT_BLOCK).splitlines()) <= set(find("reseller org list", "upstream.md").splitlines())
+
+
 @pytest.mark.postgres
 def test_the_postgresql_block_makes_the_tables(place: Path) -> None:
     with postgres_url() as url:
@@ -161,7 +129,7 @@ def test_the_postgresql_block_makes_the_tables(place: Path) -> None:
 
 
 def test_what_is_not_run_is_there_and_still_in_a_document() -> None:
-    assert [start for start in NOT_RUN if not any(start in unrun(block) for block in SHELL)] == []
+    assert [start for start in NOT_RUN if not any(start in unrun(block) for block in blocks("sh"))] == []
     files = [file for needed, _ in NOT_RUN.values() for file in needed]
     assert [file for file in files if not (ROOT / file).is_file()] == []
 

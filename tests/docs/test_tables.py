@@ -7,6 +7,7 @@ import pytest
 
 from tests.docs.blocks import DOCUMENTS, ROOT
 from tests.docs.tables import TABLES, renewed
+from transports.settings import PREFIX, Settings
 
 LINK = re.compile(r"\[[^\]]+\]\(([^)#]+)[^)]*\)")
 
@@ -28,3 +29,9 @@ def test_the_changelog_keeps_to_its_format() -> None:
     assert headings[:2] == ["# Changelog", "## [Unreleased]"]
     kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
     assert {heading.removeprefix("### ") for heading in headings if heading.startswith("### ")} <= kinds
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_setting_that_is_named_exists(document: Path) -> None:
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | {"SERVICE_SECRETS_DIR"}
+    assert set(re.findall(r"SERVICE_[A-Z_]*[A-Z]", document.read_text())) - known == set()

@@ -57,7 +57,7 @@ class Agent:
         token = await self.token(tool, **arguments)
         done = await self.call(tool, **arguments, confirm_token=token)
         again = await self.try_to(tool, **arguments, confirm_token=token)
-        assert (again.structured_content or {})["code"] == "confirm_token_invalid"
+        assert (again.structured_content or {})["code"] in ("confirm_token_invalid", "not_found")  # or what it was for is gone
         return done
 
     async def token(self, tool: str, **arguments: Any) -> str:

@@ -55,11 +55,8 @@ def sent(house: House, since: int = 0) -> list[tuple[str, Any]]:
 async def exhausted_line(house: House) -> tuple[Network, Line]:
     """A line of account 8101 that was used, and whose packages have nothing left."""
     network = await house.world.network()
-    line = next(
-        line
-        for line in network.lines_of(8101)
-        if line.status == "ACTIVE" and line.sighting is not None and [p for p in line.packages if p.activated and p.data_limit] and not line.series
-    )
+    used = (line for line in network.lines_of(8101) if line.status == "ACTIVE" and line.sighting is not None and not line.series)
+    line = next(line for line in used if any(package.activated and package.data_limit for package in line.packages))
     for package in line.packages:
         package.moc_limit = package.mtc_limit = package.mo_sms_limit = package.mt_sms_limit = None
         package.data_used, package.activated = package.data_limit or 0, package.activated or network.now
@@ -106,7 +103,7 @@ async def test_an_agent_sees_why_a_line_has_no_data(house: House, happened: Call
     network, line = await exhausted_line(house)
     happened(network, line)
     async with agent(house) as walker:
-        assert await walker.why_no_data(await walker.find(line.iccid[:-2])) == why
+        assert await walker.why_no_data(await walker.find(line.iccid[:-1])) == why
     assert sent(house) == []
 
 
@@ -115,7 +112,7 @@ async def test_an_agent_gives_a_line_data_again_and_pauses_it(house: House, era:
     network, line = await exhausted_line(house)
     held = len(line.packages)
     async with agent(house, era, elicits=elicits) as walker:
-        iccid = await walker.find(line.iccid[:-2])
+        iccid = await walker.find(line.iccid[:-1])
         templates = await walker.rows("list_package_templates", limit=10)
         chosen = next(row["templateId"] for row in templates if row["prepaidpackagetemplatename"] == "World 1GB 30d")
         arguments = {"iccid": iccid, "packageTemplateId": chosen, "idempotency_key": f"help-{era}"}
@@ -140,7 +137,7 @@ async def test_an_agent_gives_a_line_data_again_and_pauses_it(house: House, era:
 async def test_an_agent_changes_a_lines_network_and_tells_its_sim(house: House, era: str, elicits: bool) -> None:
     _, line = await exhausted_line(house)
     async with agent(house, era, elicits=elicits) as walker:
-        iccid = await walker.find(line.iccid[:-2])
+        iccid = await walker.find(line.iccid[:-1])
         lists = await walker.rows("list_steering_lists")
         wanted = next(row["id"] for row in lists if row["id"] != line.steering_list_id)
         foreign = await walker.try_to("modify_subscriber_steering_list", iccid=iccid, listId=999_999)
@@ -160,7 +157,7 @@ async def test_an_agent_changes_a_lines_network_and_tells_its_sim(house: House, 
 async def test_an_agent_sends_a_message_and_cleans_a_line_once_they_are_agreed_to(house: House, era: str, elicits: bool) -> None:
     _, line = await exhausted_line(house)
     async with agent(house, era, elicits=elicits) as walker:
-        iccid = await walker.find(line.iccid[:-2])
+        iccid = await walker.find(line.iccid[:-1])
         done = await walker.confirmed("send_sms", iccid=iccid, message="Your data is used up.", sender="Fjord")
         assert done == {"sent": True, "unicode": False, "length": 21}
         assert sent(house) == [("sendMtSms", {"imsi": line.imsi, "text": "Your data is used up.", "senderId": "Fjord"})]

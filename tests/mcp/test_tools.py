@@ -1,6 +1,5 @@
 """Tools over HTTP, with the SDK's own client in both protocol eras."""
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,7 +11,7 @@ from registry.limits import Tier
 from storage.connection import Connection
 from storage.schema import AuditTable
 from storage.statement import Query, table
-from tests.mcp.house import ERAS, House, open_house, request
+from tests.mcp.house import ERAS, House, request
 from tests.world import Credentials
 
 pytestmark = pytest.mark.anyio
@@ -78,7 +77,6 @@ async def test_the_definition_of_a_tool_is_short_and_whole(house: House, pro: Cr
     assert tools["get_note"].model_dump(by_alias=True, exclude_none=True) == snapshot(
         {
             "name": "get_note",
-            "title": "Get note",
             "description": """\
 Read one note.
 Use list_notes to find its name.\
@@ -100,35 +98,33 @@ Use list_notes to find its name.\
     assert tools["copy_note"].model_dump(by_alias=True, exclude_none=True, exclude={"output_schema"}) == snapshot(
         {
             "name": "copy_note",
-            "title": "Copy note",
             "description": "Write a note once per key.",
             "inputSchema": {
                 "type": "object",
                 "properties": {
                     "name": {"description": "Name of the note, 1-100 characters.", "type": "string"},
                     "tags": {"default": [], "description": "Labels.", "items": {"type": "string"}, "type": "array"},
-                    "megabytes": {"minimum": 1, "type": "integer", "description": "Megabytes, at least 1."},
+                    "megabytes": {"type": "integer", "description": "Megabytes, at least 1."},
                     "idempotency_key": {"type": "string", "description": "Same key, one effect; e.g. a UUID."},
                 },
                 "required": ["name", "idempotency_key"],
             },
-            "annotations": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
+            "annotations": {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
         }
     )
     assert tools["delete_note"].model_dump(by_alias=True, exclude_none=True, exclude={"output_schema"}) == snapshot(
         {
             "name": "delete_note",
-            "title": "Delete note",
             "description": "Remove a note for good.",
             "inputSchema": {
                 "type": "object",
                 "properties": {
                     "name": {"description": "Name of the note, 1-100 characters.", "type": "string"},
-                    "confirm_token": {"type": "string", "description": "From the first answer, after the user has agreed."},
+                    "confirm_token": {"type": "string", "description": "From the first answer, once the user agrees."},
                 },
                 "required": ["name"],
             },
-            "annotations": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False},
+            "annotations": {"idempotentHint": True, "openWorldHint": False},
         }
     )
 
@@ -140,10 +136,10 @@ async def test_hints_say_what_a_tool_may_do(house: House, pro: Credentials) -> N
     assert {name: hints[name] for name in ("list_notes", "create_note", "put_note", "delete_note", "order_upstream")} == snapshot(
         {
             "list_notes": {"readOnlyHint": True, "openWorldHint": False},
-            "create_note": {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": False},
-            "put_note": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
-            "delete_note": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False},
-            "order_upstream": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": True},
+            "create_note": {"destructiveHint": False, "openWorldHint": False},
+            "put_note": {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
+            "delete_note": {"idempotentHint": True, "openWorldHint": False},
+            "order_upstream": {"destructiveHint": False, "idempotentHint": True},
         }
     )
 
@@ -191,7 +187,8 @@ async def test_a_tool_may_have_defaults_that_its_model_has_not(house: House, pro
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert [len(few.structured_content["data"]), len(more.structured_content["data"])] == [3, 4]
     assert tools["list_short_notes"].input_schema["properties"]["limit"]["default"] == 3
-    assert [block.text for block in few.content[1:]] == ['There is more: call again with the same arguments and starting_after="c"']
+    more_text = [block.text for block in few.content[1:] if isinstance(block, TextContent)]
+    assert more_text == ['There is more: call again with the same arguments and starting_after="c"']
 
 
 async def test_characters_that_only_a_machine_reads_are_left_out(house: House, pro: Credentials) -> None:

@@ -28,5 +28,5 @@ async def test_a_whole_tariff_is_gathered_for_the_command_line(stage: Stage) -> 
 
 def test_tools_ask_for_pages_so_that_big_answers_stay_out_of_a_model_s_context() -> None:
     paged = {name: operation.tool_defaults.get("limit") for name, operation in CATALOGUE.operations.items() if operation.tool_defaults}
-    assert paged.pop("list_detailed_location_zones") == 3
+    assert paged.pop("list_detailed_location_zones") == 1
     assert set(paged.values()) == {20}

@@ -8,6 +8,7 @@ from tests.network.stage import Stage
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.rule("4.3.1")
 async def test_the_steering_lists_come_with_their_names(stage: Stage) -> None:
     assert await stage.data("/v1/steering-lists") == snapshot(
         [
@@ -34,6 +35,7 @@ async def test_a_list_is_asked_for_once_a_minute(stage: Stage) -> None:
     assert len(stage.calls("listSteeringList")) == 2
 
 
+@pytest.mark.rule("4.3.1")
 async def test_lists_that_are_null_upstream_are_empty_arrays(stage: Stage) -> None:
     del stage.network.steering[17], stage.network.steering[18], stage.network.steering[19], stage.network.steering[20]
     assert await stage.data("/v1/steering-lists") == []
@@ -62,6 +64,7 @@ async def test_an_own_token_reads_its_own_reseller(stage: Stage) -> None:
     assert (await stage.own.get("/v1/network-profiles", params={"resellerId": 7001})).status_code == 404
 
 
+@pytest.mark.rule("4.3.2")
 async def test_destination_lists_have_their_prefixes(stage: Stage) -> None:
     rows = await stage.data("/v1/destination-lists")
     assert [(row["listId"], row["listName"], len(row["prefixes"])) for row in rows] == snapshot(
@@ -69,6 +72,7 @@ async def test_destination_lists_have_their_prefixes(stage: Stage) -> None:
     )
 
 
+@pytest.mark.rule("4.3.3")
 async def test_the_prefixes_of_a_list_and_of_all(stage: Stage) -> None:
     assert await stage.data("/v1/destination-prefixes", destinationListId=64) == snapshot(
         {"listId": 64, "listName": "Home", "resellerId": 7001, "prefixes": ["47"]}
@@ -85,15 +89,18 @@ async def test_a_foreign_destination_list_is_never_asked_for(stage: Stage) -> No
     assert stage.calls("listDestinationListPrefix") == []
 
 
+@pytest.mark.rule("4.3.8")
 async def test_profiles_are_filtered_by_sponsor(stage: Stage) -> None:
     rows = await stage.data("/v1/network-profiles", sponsorId=31)
     assert [(row["id"], row["sponsorId"]) for row in rows] == [(412, 31), (414, 31)]
 
 
+@pytest.mark.rule("4.3.17")
 async def test_deleted_voip_plans_are_left_out(stage: Stage) -> None:
     assert [row["id"] for row in await stage.data("/v1/voip-tariffs")] == [92, 93]
 
 
+@pytest.mark.rule("4.3.18")
 async def test_voip_prices_have_dates_with_a_zone(stage: Stage) -> None:
     assert await stage.data("/v1/voip-tariffs/92/rules", limit=1) == snapshot(
         [{"prefix": "1", "country": "UNITED STATES", "price": 0.009, "fromdate": "2025-11-21T00:00:00Z"}]

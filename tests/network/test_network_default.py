@@ -20,10 +20,12 @@ async def plan(stage: Stage, *countries: str, **other: Any) -> Any:
     return said.json()["data"]
 
 
+@pytest.mark.rule("4.3.9")
 async def test_without_a_choice_the_cheapest_network_is_used(stage: Stage) -> None:
     assert await stage.data(PATH) == snapshot({"mode": "cheapest_available", "effective": {"mode": "cheapest_available"}})
 
 
+@pytest.mark.rule("4.3.10")
 async def test_a_choice_is_stored_and_touches_nothing_upstream(stage: Stage) -> None:
     said = await stage.http.put(PATH, json={"mode": "all"})
     assert said.json() == {"data": {"mode": "all"}}
@@ -41,6 +43,7 @@ async def test_each_organisation_has_its_own_choice(stage: Stage) -> None:
     assert (await stage.beside.get(PATH)).json()["data"]["mode"] == "cheapest_available"
 
 
+@pytest.mark.rule("4.3.9")
 async def test_a_list_that_has_gone_leaves_the_cheapest(stage: Stage) -> None:
     await stage.http.put(PATH, json={"mode": "custom", "listId": 17})
     del stage.network.steering[17]
@@ -81,6 +84,7 @@ async def test_an_organisation_without_an_account_may_choose_what_needs_none(sta
         assert (await http.post(f"{PATH}/plan", json={"countries": ["NO"]})).status_code == 409
 
 
+@pytest.mark.rule("4.3.11")
 async def test_the_plan_names_the_cheapest_network_of_each_country(stage: Stage) -> None:
     telia = {"networkId": 2, "operator": "Telia", "tadigs": ["NORBA", "NORBB"], "dataPerMb": 0.00128, "currency": "EUR"}
     assert await plan(stage, "no", "AQ", "NO") == {
@@ -98,6 +102,7 @@ async def test_all_networks_are_in_the_order_of_their_price(stage: Stage) -> Non
     assert [network["operator"] for network in row["networks"]] == ["Telia", "Telenor", "Ice"]
 
 
+@pytest.mark.rule("4.3.11")
 async def test_the_sim_overrides_the_package_which_overrides_the_organisation(stage: Stage) -> None:
     await stage.http.put(PATH, json={"mode": "all"})
     assert (await plan(stage, "NO"))["decidedBy"] == "organisation"
@@ -111,6 +116,7 @@ async def test_the_sim_overrides_the_package_which_overrides_the_organisation(st
     ]
 
 
+@pytest.mark.rule("4.3.12")
 async def test_without_a_tariff_all_networks_of_the_zones_are_given_with_a_warning(stage: Stage) -> None:
     stage.world.sandbox.faults.add(Fault("getCustomerTariff", null_lists=True))
     planned = await plan(stage, "NO")

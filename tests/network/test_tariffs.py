@@ -11,6 +11,7 @@ from tests.network.stage import Stage
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.rule("4.2.8")
 async def test_rows_are_on_one_level(stage: Stage) -> None:
     assert (await stage.data("/v1/tariffs/7001", limit=1))[0] == snapshot(
         {

@@ -32,6 +32,7 @@ def newer_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clients.sandbox.ocs.methods.templates.listed", listed)
 
 
+@pytest.mark.rule("4.3.14")
 async def test_what_is_left_out_of_the_core_stays(stage: Stage) -> None:
     id = await stage.template(mocLimit=60)
     said = await stage.confirmed(f"/v1/package-templates/{id}/core", {"dataLimit": 2 << 30, "mocLimit": None})
@@ -54,6 +55,7 @@ async def test_what_is_left_out_of_the_core_stays(stage: Stage) -> None:
     assert shown == [{"databyte": 2 << 30}]
 
 
+@pytest.mark.rule("4.3.14")
 async def test_a_change_is_announced_before_it_is_made(stage: Stage) -> None:
     id = await stage.template()
     asked = await stage.http.put(f"/v1/package-templates/{id}/core", json={"name": "New name"})
@@ -115,6 +117,7 @@ async def test_a_core_refers_to_nothing_foreign(stage: Stage) -> None:
         assert (said.status_code, said.json()["param"]) == (404, field)
 
 
+@pytest.mark.rule("4.3.15")
 async def test_a_template_becomes_recurring_and_stops(stage: Stage) -> None:
     id = await stage.template()
     begun = await stage.confirmed(f"/v1/package-templates/{id}/recurring", {name: MONTHLY[name] for name in MONTHLY if name != "recurring"})
@@ -161,6 +164,7 @@ async def test_a_template_that_is_known_not_to_recur_takes_no_rhythm(stage: Stag
     assert (said.status_code, said.json()["param"]) == (400, "recurring")
 
 
+@pytest.mark.rule("4.3.16")
 async def test_throttling_begins_and_ends(stage: Stage) -> None:
     id = await stage.template()
     slow = await stage.confirmed(f"/v1/package-templates/{id}/throttling", THROTTLED)

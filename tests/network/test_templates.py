@@ -25,6 +25,7 @@ async def ids(stage: Stage, **query: Any) -> list[int]:
     return [row["templateId"] for row in await stage.data("/v1/package-templates", fields="templateId", **query)]
 
 
+@pytest.mark.rule("4.3.13")
 async def test_a_template_carries_the_id_that_other_operations_take(stage: Stage) -> None:
     assert (await stage.data("/v1/package-templates", limit=1))[0] == snapshot(
         {
@@ -77,6 +78,7 @@ async def test_what_is_foreign_selects_like_what_never_was(stage: Stage, selecto
     assert answers[0].json()["param"] == selector
 
 
+@pytest.mark.rule("4.3.13")
 async def test_a_new_template_is_listed_at_once(stage: Stage) -> None:
     before = await ids(stage)
     template = await stage.template()

@@ -19,6 +19,7 @@ async def make(stage: Stage, **other: Any) -> int:
     return said.json()["data"]["id"]
 
 
+@pytest.mark.rule("4.3.4")
 async def test_zones_at_a_glance(stage: Stage) -> None:
     rows = await stage.data("/v1/location-zones", limit=1)
     assert rows == snapshot([{"zoneId": 2301, "zoneName": "Nordics", "countries": ["DK", "FI", "IS", "NO", "SE"], "operatorCount": 16}])
@@ -62,6 +63,7 @@ async def test_foreign_and_unknown_zones_are_not_found_and_never_asked_for(stage
     assert stage.calls("listLocationZoneElement") == []
 
 
+@pytest.mark.rule("4.3.6")
 async def test_detailed_zones_are_compact_unless_they_are_asked_for_whole(stage: Stage) -> None:
     compact = (await stage.data("/v1/location-zones/detailed", limit=1))[0]
     assert compact["operators"][0] == snapshot(
@@ -80,6 +82,7 @@ async def test_a_reseller_without_zones_passes_an_empty_array(stage: Stage) -> N
     assert await stage.data("/v1/location-zones") == []
 
 
+@pytest.mark.rule("4.3.5")
 async def test_a_new_zone_is_made_once_and_shown_at_once(stage: Stage) -> None:
     assert len(await stage.data("/v1/location-zones")) == 19
     zone = await make(stage)
@@ -142,6 +145,7 @@ async def test_a_malformed_zone_reaches_nothing(stage: Stage) -> None:
     assert stage.world.sandbox.calls == []
 
 
+@pytest.mark.rule("4.3.7")
 async def test_a_zone_of_ones_own_gets_another_profile(stage: Stage) -> None:
     zone = await make(stage)
     said = await stage.confirmed(f"/v1/location-zones/{zone}/network-profile", {"networkProfileId": 414})

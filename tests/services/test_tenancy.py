@@ -34,6 +34,7 @@ def seal(stage: Stage, token: str, organisation: str, field: str = OWN_TOKEN_FIE
 
 
 @EACH
+@pytest.mark.rule("5.3.3")
 async def test_a_line_of_another_account_is_looked_up_once_and_not_found(stage: Stage, write: Write) -> None:
     sibling, alpine = stage.lines(8102)[0], stage.lines(8201)[0]
     before = [repr(sibling), repr(alpine)]
@@ -65,6 +66,7 @@ async def test_a_malformed_iccid_asks_nobody(stage: Stage) -> None:
     assert stage.sent() == []
 
 
+@pytest.mark.rule("5.3.4")
 async def test_an_organisation_with_its_own_token_reaches_what_the_token_sees(stage: Stage) -> None:
     alps = await stage.world.caller(Tier.ENTERPRISE, mode="own", token=ALPINE)
     retail, guests, fjord = stage.lines(8201)[0], stage.lines(8202)[0], stage.lines(8101)[0]

@@ -31,6 +31,7 @@ def line(stage: Stage) -> Line:
         ({"amount": 5, "mode": "set"}, FIVE),
     ],
 )
+@pytest.mark.rule("4.2.16")
 async def test_a_managed_organisation_lowers_a_balance(stage: Stage, line: Line, body: dict[str, object], left: int) -> None:
     answer = await stage.ask("balance", body)
     assert (answer.status_code, answer.json()) == (200, {"data": {"mode": body.get("mode", "adapt"), "amount": body["amount"]}})
@@ -72,6 +73,7 @@ async def test_a_stranger_s_balance_is_not_told_by_the_refusal(stage: Stage) -> 
     assert [answer.status_code for answer in answers] == [404, 404]
 
 
+@pytest.mark.rule("4.2.16")
 async def test_the_service_s_own_organisation_raises_balances(stage: Stage, line: Line) -> None:
     own = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=8101, service_own=True)
     async with stage.world.client(own.secret) as http:

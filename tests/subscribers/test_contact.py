@@ -26,6 +26,7 @@ async def test_first_and_last_name_become_the_one_name(stage: Stage, body: dict[
     assert (line.name, line.company, line.email, line.phone) == (name, "Before", "before@example.test", "+471")
 
 
+@pytest.mark.rule("4.2.19")
 async def test_everything_may_change_at_once(stage: Stage) -> None:
     body = {"firstName": "Ingrid", "company": "Fjell AS", "email": "ingrid@fjell.test", "phoneNumber": "+4791234567"}
     answer = await stage.ask("contact", body)

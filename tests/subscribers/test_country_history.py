@@ -50,6 +50,7 @@ async def travel(world: World, iccid: str, networks: list[tuple[str, str]]) -> N
             assert (await bridge.post(WEBHOOK, json=place(iccid, int(mcc), int(mnc), at))).status_code == 200
 
 
+@pytest.mark.rule("4.2.20")
 async def test_the_countries_of_a_line_come_newest_first(world: World, http: httpx.AsyncClient) -> None:
     iccid = await iccid_of(world, own=True)
     await travel(world, iccid, TRAVELS)
@@ -79,6 +80,7 @@ async def test_a_line_that_was_never_seen_has_an_empty_history(world: World, htt
     assert (answer.status_code, answer.json()) == (200, {"data": []})
 
 
+@pytest.mark.rule("4.2.20", "8.10")
 async def test_the_limit_is_20_unless_it_is_said(world: World, http: httpx.AsyncClient) -> None:
     iccid = await iccid_of(world, own=True)
     await travel(world, iccid, [("208", "01"), ("262", "01")] * 30)
@@ -87,6 +89,7 @@ async def test_the_limit_is_20_unless_it_is_said(world: World, http: httpx.Async
 
 
 @pytest.mark.parametrize("limit", ["0", "51", "-1", "x", "2.5", ""])
+@pytest.mark.rule("8.10")
 async def test_a_limit_outside_1_to_50_is_refused_before_anybody_is_asked(world: World, http: httpx.AsyncClient, limit: str) -> None:
     answer = await http.get(f"/v1/subscribers/{await iccid_of(world, own=True)}/country-history?limit={limit}")
     assert (answer.status_code, answer.json()["param"]) == (400, "limit")

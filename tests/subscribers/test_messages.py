@@ -95,6 +95,7 @@ def decoded(wire: str) -> str:
         ("a" * 69 + "é", True, 70),
     ],
 )
+@pytest.mark.rule("4.2.43")
 async def test_a_message_that_fits_is_sent_once(stage: Stage, message: str, unicode: bool, length: int) -> None:
     answer = await stage.ask("sms", {"message": message}, method="POST")
     assert (answer.status_code, answer.json()) == (200, {"data": {"sent": True, "unicode": unicode, "length": length}})

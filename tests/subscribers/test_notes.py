@@ -40,10 +40,12 @@ async def read(http: httpx.AsyncClient, path: str = PATH) -> dict[str, Any]:
     return answer.json()
 
 
+@pytest.mark.rule("4.2.27")
 async def test_a_line_nobody_wrote_about_has_an_empty_text_and_no_history(http: httpx.AsyncClient) -> None:
     assert await read(http) == {"notes": "", "data": []}
 
 
+@pytest.mark.rule("4.2.27")
 async def test_a_note_is_appended_and_shown_newest_first(world: World, http: httpx.AsyncClient) -> None:
     first = await http.post(PATH, json={"note": "  installed again\n", "author": " Mia "})
     world.clock.advance(60)
@@ -57,6 +59,7 @@ async def test_a_note_is_appended_and_shown_newest_first(world: World, http: htt
     assert second.json()["data"]["author"] is None
 
 
+@pytest.mark.rule("4.2.29")
 async def test_the_text_is_replaced_and_cleared_and_the_history_stays(http: httpx.AsyncClient) -> None:
     await http.post(PATH, json={"note": "kept"})
     for text in (" VIP ", "VIP: call first", "x" * 4000, "", ""):
@@ -66,12 +69,14 @@ async def test_the_text_is_replaced_and_cleared_and_the_history_stays(http: http
         assert (said["notes"], [entry["note"] for entry in said["data"]]) == (text, ["kept"])
 
 
+@pytest.mark.rule("4.2.28")
 async def test_a_note_does_not_change_the_text(http: httpx.AsyncClient) -> None:
     await http.put(PATH, json={"notes": "one text"})
     await http.post(PATH, json={"note": "entry"})
     assert (await read(http))["notes"] == "one text"
 
 
+@pytest.mark.rule("8.9")
 async def test_the_history_shows_the_newest_hundred(http: httpx.AsyncClient) -> None:
     for number in range(103):
         await http.post(PATH, json={"note": f"{number}"})
@@ -94,6 +99,7 @@ async def test_notes_written_at_once_are_all_kept(http: httpx.AsyncClient) -> No
     assert (await read(http))["notes"] in texts
 
 
+@pytest.mark.rule("4.2.27")
 async def test_another_organisation_sees_and_changes_nothing_of_it(world: World, http: httpx.AsyncClient) -> None:
     await http.post(PATH, json={"note": "ours"})
     await http.put(PATH, json={"notes": "ours"})
@@ -130,6 +136,7 @@ async def test_another_line_has_its_own_notes(http: httpx.AsyncClient) -> None:
         ("PUT", {"notes": ["x"]}, "notes"),
     ],
 )
+@pytest.mark.rule("8.9")
 async def test_a_body_that_breaks_a_rule_is_named_and_changes_nothing(
     http: httpx.AsyncClient, method: str, body: dict[str, object], param: str
 ) -> None:
@@ -138,6 +145,7 @@ async def test_a_body_that_breaks_a_rule_is_named_and_changes_nothing(
     assert await read(http) == {"notes": "", "data": []}
 
 
+@pytest.mark.rule("8.9")
 async def test_the_longest_note_and_text_are_taken_after_trim(http: httpx.AsyncClient) -> None:
     longest = "ä" * 4000
     assert (await http.post(PATH, json={"note": f"  {longest}  ", "author": "x" * 200})).status_code == 201

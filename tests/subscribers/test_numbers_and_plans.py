@@ -8,6 +8,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("body", [{"phoneNumber": "+4790000001"}, {"phone_number": "4790000001"}, {"msisdn": "+4790000001"}])
+@pytest.mark.rule("4.2.40")
 async def test_a_real_number_is_assigned_without_its_plus(stage: Stage, body: dict[str, object]) -> None:
     answer = await stage.ask("phone-number", {"phoneType": "real", **body})
     assert (answer.status_code, answer.json()) == (200, {"data": {"phoneType": "real", "phoneNumber": "4790000001"}})
@@ -15,6 +16,7 @@ async def test_a_real_number_is_assigned_without_its_plus(stage: Stage, body: di
     assert (line.number, line.numbers[-1].real, line.numbers[-2].end is None) == ("4790000001", True, False)
 
 
+@pytest.mark.rule("4.2.40")
 async def test_the_internal_number_comes_back(stage: Stage) -> None:
     await stage.ask("phone-number", {"phoneType": "real", "phoneNumber": "+4790000001"})
     answer = await stage.ask("phone-number", {"phoneType": "fake"})
@@ -75,6 +77,7 @@ def plan(stage: Stage, path: str) -> int | None:
 
 
 @PLANS
+@pytest.mark.rule("4.2.23", "4.2.24")
 async def test_a_plan_is_chosen_in_every_spelling_and_removed_with_null(
     stage: Stage, path: str, known: int, foreign: tuple[int, ...], aliases: tuple[str, ...], method: str
 ) -> None:

@@ -19,6 +19,7 @@ async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
         yield stage
 
 
+@pytest.mark.rule("4.2.31")
 async def test_a_package_without_a_window_waits_for_its_first_use(stage: Stage) -> None:
     said = await stage.http.post(stage.path, json={"packageTemplateId": stage.template(ONE_TIME)})
     assert said.status_code == 201
@@ -100,6 +101,7 @@ async def test_dates_are_utc_whatever_their_zone_and_are_sent_without_one(stage:
     assert stage.writes() == [call] * len(SAME_DATES)
 
 
+@pytest.mark.rule("4.2.30")
 async def test_every_package_says_where_it_stands(stage: Stage) -> None:
     made = [await stage.assign(validityPeriod=days) for days in (10, 10, 10, 1)]
     await stage.assign()

@@ -29,6 +29,7 @@ SPELLINGS: list[dict[str, object]] = [
 ]
 
 
+@pytest.mark.rule("4.2.37")
 async def test_limits_in_every_spelling_change_what_they_name_and_nothing_else(stage: Stage) -> None:
     package = await stage.assign()
     answer = {"ok": True, "iccid": stage.line.iccid, "packageId": package.id, "dataLimit": 2 * GIB, "moSmsLimit": 0}
@@ -72,6 +73,7 @@ async def test_limits_that_mean_nothing_are_refused_before_anything_is_sent(stag
     assert stage.world.sandbox.calls == []
 
 
+@pytest.mark.rule("4.2.39")
 async def test_a_package_is_paused_and_resumed(stage: Stage) -> None:
     package = await stage.assign()
     words = {"INACTIVE": [("status", "INACTIVE"), ("action", "pause")], "ACTIVE": [("status", "ACTIVE"), ("action", "resume")]}
@@ -96,6 +98,7 @@ async def test_other_words_for_a_status_are_refused(stage: Stage) -> None:
     )
 
 
+@pytest.mark.rule("4.2.36")
 async def test_the_end_of_a_running_package_is_moved_to_a_time(stage: Stage) -> None:
     package = await stage.assign(validityPeriod=10)
     said = await stage.http.put(f"{stage.path}/{package.id}/expiry", json={"expires": "2027-02-01T02:00:00+02:00"})
@@ -164,6 +167,7 @@ async def test_one_end_is_needed(stage: Stage) -> None:
         ({"start": "2027-03-01", "end": "2027-03-08", "comment": "trip moved"}, "2027-03-01T00:00:00", "2027-03-08T23:59:59"),
     ],
 )
+@pytest.mark.rule("4.2.35")
 async def test_an_unused_package_is_given_dates_and_the_missing_one_follows(
     stage: Stage, body: dict[str, str], start: str, end: str
 ) -> None:

@@ -22,6 +22,7 @@ async def start(stage: Stage, **body: object) -> httpx.Response:
     return await stage.http.post(f"{stage.path}/recurring", json={"packageTemplateId": stage.template(MONTHLY), **body})
 
 
+@pytest.mark.rule("4.2.32")
 async def test_a_series_starts_now_with_its_first_package(stage: Stage) -> None:
     said = await start(stage)
     assert said.status_code == 201
@@ -109,6 +110,7 @@ async def test_foreign_templates_and_lines_are_not_found_and_nothing_is_sent(sta
     assert stage.writes() == []
 
 
+@pytest.mark.rule("4.2.38")
 async def test_a_series_is_stopped_and_resumed_by_one_of_its_packages(stage: Stage) -> None:
     await start(stage)
     (series,) = stage.line.series

@@ -17,6 +17,7 @@ async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
         yield stage
 
 
+@pytest.mark.rule("4.2.33")
 async def test_everything_is_removed_after_a_second_word(stage: Stage) -> None:
     await stage.assign()
     await stage.http.post(f"{stage.path}/recurring", json={"templateId": stage.template(MONTHLY)})
@@ -35,6 +36,7 @@ async def test_a_foreign_line_is_not_stripped(stage: Stage) -> None:
     assert stage.writes() == []
 
 
+@pytest.mark.rule("4.2.34")
 async def test_one_package_is_deleted_and_the_others_stay(stage: Stage) -> None:
     kept, gone = await stage.assign(), await stage.assign()
     said = await stage.confirmed(f"{stage.path}/{gone.id}")

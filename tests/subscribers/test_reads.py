@@ -31,6 +31,7 @@ async def test_foreign_and_unknown_lines_are_the_same_and_cost_one_look(stage: S
     assert len(stage.calls()) == len(stage.calls("getSingleSubscriber")) == 2
 
 
+@pytest.mark.rule("4.2.14")
 async def test_a_line_is_shown_without_what_unlocks_its_card(stage: Stage) -> None:
     line = stage.used()
     said = await stage.managed.get(f"/v1/subscribers/{line.iccid}")
@@ -51,6 +52,7 @@ async def test_the_fair_use_counter_comes_on_request(stage: Stage, name: str) ->
 
 
 @pytest.mark.parametrize("body", ['{"iccid":"1"}', "{}", "", '{"anything":[1,{"a":null}]}'])
+@pytest.mark.rule("4.2.13", "7.9")
 async def test_lines_are_never_created(stage: Stage, body: str) -> None:
     for tier in (Tier.PRO, Tier.ENTERPRISE):
         caller = await stage.world.caller(tier)  # connected to nothing
@@ -60,12 +62,14 @@ async def test_lines_are_never_created(stage: Stage, body: str) -> None:
     assert stage.calls() == []
 
 
+@pytest.mark.rule("4.2.13")
 async def test_creating_lines_needs_the_write_scope_to_be_refused_so(stage: Stage) -> None:
     caller = await stage.world.caller(Tier.FREE)
     async with stage.world.client(caller.secret) as http:
         assert (await http.post("/v1/subscribers", json={})).status_code == 402
 
 
+@pytest.mark.rule("4.2.15")
 async def test_first_and_last_usage(stage: Stage) -> None:
     used, fresh = stage.used(), stage.fresh()
     period = (await stage.managed.get(f"/v1/subscribers/{used.iccid}/active-period")).json()["data"]
@@ -74,6 +78,7 @@ async def test_first_and_last_usage(stage: Stage) -> None:
     assert said.json() == {"data": {"subscriberId": fresh.id, "period": None}}
 
 
+@pytest.mark.rule("4.2.18", "4.2.22")
 async def test_the_place_of_a_line_and_of_its_cell(stage: Stage) -> None:
     line = stage.used()
     seen = line.sighting
@@ -106,6 +111,7 @@ async def test_without_a_registration_the_newest_data_session_tells_the_cell(sta
 
 
 @pytest.mark.parametrize("code", [6, 14])
+@pytest.mark.rule("4.2.18", "7.10")
 async def test_a_line_that_was_never_seen_is_nowhere(stage: Stage, code: int) -> None:
     stage.trouble("getSubscriberLocation", code=code)
     assert (await stage.managed.get(f"/v1/subscribers/{stage.used().iccid}/location")).json() == {"data": None}
@@ -124,6 +130,7 @@ async def test_a_cell_that_nobody_knows_is_not_found(stage: Stage) -> None:
     assert (said.status_code, said.json()["param"]) == (404, "iccid")
 
 
+@pytest.mark.rule("4.2.41")
 async def test_the_life_of_a_profile_newest_first(stage: Stage) -> None:
     rows = (await stage.managed.get(f"/v1/subscribers/{stage.used().iccid}/sim-status")).json()["data"]
     assert [row["status"] for row in rows][-1] == "Released"
@@ -140,6 +147,7 @@ SPEEDS: list[tuple[dict[str, Any], str, int]] = [
 ]
 
 
+@pytest.mark.rule("4.2.17")
 async def test_a_speed_is_set_in_either_spelling(stage: Stage) -> None:
     for body, limit, bitrate in SPEEDS:
         path = f"/v1/subscribers/{stage.used().iccid}/bitrate"

@@ -62,10 +62,12 @@ async def ids(http: httpx.AsyncClient, **query: Any) -> list[int]:
         ("anna@example.org", "text"),
     ],
 )
+@pytest.mark.rule("4.2.9")
 def test_a_term_is_a_number_by_its_ascii_digits_alone(q: str, by: str) -> None:
     assert term_of(q).by == by
 
 
+@pytest.mark.rule("4.2.9", "4.2.10")
 async def test_every_number_is_sent_as_its_prefix_and_q_never(stage: Stage) -> None:
     line = stage.used()
     for q in (line.iccid, line.imsi, line.number):
@@ -81,6 +83,7 @@ async def test_the_named_filters_go_the_same_way(stage: Stage) -> None:
     assert [next(iter(call)) for call in stage.calls()] == ["iccidPrefix", "imsiPrefix", "msisdnPrefix", "activationCode"]
 
 
+@pytest.mark.rule("4.2.11")
 async def test_strangers_are_dropped_without_a_word(stage: Stage) -> None:
     stranger = stage.lines(8102)[0]
     for q in (stranger.iccid, stranger.imsi, stranger.number, stranger.name or "?"):
@@ -94,6 +97,7 @@ async def test_strangers_are_dropped_without_a_word(stage: Stage) -> None:
     assert set(await ids(stage.managed)) == mine
 
 
+@pytest.mark.rule("4.2.11")
 async def test_names_and_addresses_are_found_in_any_case(stage: Stage) -> None:
     first, second = stage.lines(8101)[:2]
     first.name, second.email = "Straße 7 Ñandú", "Nandu.Strasse@Example.ORG"
@@ -178,6 +182,7 @@ async def test_the_status_that_holds_now_is_a_filter(stage: Stage, status: str) 
     assert await ids(stage.managed, status="END_OF_LIFE") == [line.id]
 
 
+@pytest.mark.rule("4.2.12")
 async def test_rows_lift_what_holds_now_and_hide_what_unlocks_the_card(stage: Stage) -> None:
     line = stage.used()
     (row,) = await rows(stage.managed, q=line.iccid)
@@ -258,6 +263,7 @@ async def test_a_managed_organisation_without_account_finds_nobody(stage: Stage)
     assert said.status_code != 200 or said.json()["data"] == []
 
 
+@pytest.mark.rule("4.2.12")
 def test_the_row_without_an_end_holds_else_the_newest() -> None:
     old, new = (
         {"id": 1, "startDate": "2026-01-01T00:00:00", "status": "Active"},

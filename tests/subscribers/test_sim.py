@@ -11,6 +11,7 @@ WARNING = "A profile that was downloaded before cannot be downloaded again after
 
 
 @pytest.mark.parametrize("status", ["DISABLED", "Free"])
+@pytest.mark.rule("4.2.42")
 async def test_a_sim_goes_back_to_stock_with_a_warning(stage: Stage, status: str) -> None:
     answer = await stage.ask("sim-status", {"status": status})
     sim = stage.line.sim
@@ -50,10 +51,12 @@ async def test_the_challenge_says_what_will_happen(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"status": "FREE"}, {"status": "enabled"}, {"status": None}, {"status": "Free", "simId": 760001}])
+@pytest.mark.rule("4.2.42")
 async def test_a_sim_status_that_there_is_not_asks_nobody(stage: Stage, body: dict[str, object]) -> None:
     assert ((await stage.ask("sim-status", body)).status_code, stage.sent()) == (400, [])
 
 
+@pytest.mark.rule("4.2.21")
 async def test_the_green_zone_counter_begins_anew(stage: Stage) -> None:
     stage.line.green_bytes = 4096
     answer = await stage.ask("gz-counter/reset", method="POST")

@@ -83,6 +83,7 @@ async def test_the_longest_range_is_ninety_two_days(stage: Stage) -> None:
     assert len(periods(stage)) == 14
 
 
+@pytest.mark.rule("4.2.26")
 async def test_parts_add_up_to_what_the_line_used(stage: Stage) -> None:
     line = stage.used()
     path = f"/v1/subscribers/{line.iccid}/usage"
@@ -126,6 +127,7 @@ async def test_a_window_that_fails_fails_the_whole(stage: Stage) -> None:
     assert len(periods(stage)) == 2
 
 
+@pytest.mark.rule("4.2.25")
 async def test_the_newest_events_of_each_protocol(stage: Stage) -> None:
     path = f"/v1/subscribers/{stage.used().iccid}/network-events"
     whole = (await stage.managed.post(path, json={})).json()["data"]

@@ -7,6 +7,7 @@ from tests.subscribers.staged import Stage
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.rule("4.2.45")
 async def test_a_list_is_assigned_in_every_spelling_and_removed_with_null(stage: Stage) -> None:
     for name in ("listId", "list_id", "steeringListId", "steering_list_id"):
         given = await stage.ask("steering-list", {name: 18})
@@ -50,6 +51,7 @@ async def test_a_list_that_is_no_number_asks_nobody(stage: Stage, body: dict[str
     assert ((await stage.ask("steering-list", body)).status_code, stage.sent()) == (400, [])
 
 
+@pytest.mark.rule("4.2.46")
 async def test_the_sim_is_told_once(stage: Stage) -> None:
     answer = await stage.ask("steering-list/push", method="POST")
     assert (answer.status_code, answer.json()) == (200, {"data": {"pushed": True}})

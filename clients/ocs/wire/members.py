@@ -2,14 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, WithJsonSchema, with_config
+from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
 Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, Json] | None")
 """Any decoded JSON value."""
-
-Shown = Annotated[Json, WithJsonSchema({})]
-"""The same as a member of an answer: schemas say that it is open, since generators of clients stumble over a type that holds itself."""
 
 Utc = Annotated[str, Field(description="UTC, YYYY-MM-DDTHH:MM:SS")]
 

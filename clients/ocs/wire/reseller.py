@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.members import Named, Shown, keeps_unknown
+from clients.ocs.wire.members import Named, keeps_unknown
 
 
 @keeps_unknown
@@ -59,7 +59,7 @@ class ResellerInfo(TypedDict, total=False):
     cdrFolder: str
     trafficInfo: TrafficInfo
     chargingInfo: ChargingInfo
-    contactInfo: dict[str, Shown]
+    contactInfo: dict[str, object]
 
 
 @keeps_unknown

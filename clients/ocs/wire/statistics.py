@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.ocs.wire.members import Shown, Utc, keeps_unknown
+from clients.ocs.wire.members import Utc, keeps_unknown
 from clients.ocs.wire.package import Period
 
 
@@ -126,7 +126,7 @@ class PeriodUsage(TypedDict, total=False):
 class EventSection(TypedDict, total=False):
     """The events of one signalling protocol; their members differ by protocol."""
 
-    events: list[dict[str, Shown]]
+    events: list[dict[str, object]]
 
 
 @keeps_unknown

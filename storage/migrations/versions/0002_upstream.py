@@ -11,6 +11,7 @@ TABLES = ("subscriber_note", "subscriber_notes", "network_default", "upstream_ob
 
 
 def upgrade() -> None:
+    op.add_column("organisation", sa.Column("simulated", sa.Integer(), nullable=False, server_default="0"))
     create_notes()
     create_network_default()
     create_upstream_object()
@@ -21,6 +22,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     for name in reversed(TABLES):
         op.drop_table(name)
+    op.drop_column("organisation", "simulated")
 
 
 def create_notes() -> None:

@@ -1,0 +1,202 @@
+"""What every operation answers in every situation, at both doors, as one table: docs/outcomes.md."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from clients.sandbox.ocs.faults import Fault
+from registry.catalogue import AnyOperation
+from registry.limits import Tier
+from registry.operation import Auth
+from tests.contract.fleet import ALPINE, writes
+from tests.contract.stage import NEVER, Answered, House, Input, Stage, key_for
+
+PATH = Path(__file__).resolve().parents[2] / "docs" / "outcomes.md"
+COMMAND = "UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_outcomes.py"
+LENIENT = {"receive_bridge4ip_webhook", "observe_connectivity_event"}
+REFUSAL, TRAFFIC_LIMIT = 14, 100
+
+
+class Cell(NamedTuple):
+    """One answer: over HTTP, and whether the tool says the same; or why there is none."""
+
+    text: str
+    alike: bool = True
+
+
+NO_IDS, NO_KEY = Cell("n/a (names nothing)"), Cell("n/a (a read)")
+NO_TENANT, NO_UPSTREAM, UNKEYED = Cell("n/a (no tenant)"), Cell("n/a (no upstream)"), Cell("n/a (no key)")
+Ask = Callable[[Stage, Input], Awaitable[Answered]]
+
+
+class Case(NamedTuple):
+    """An operation at one door."""
+
+    house: House
+    operation: AnyOperation
+    tool: bool
+    method: str | None
+    """What the operation is about upstream: its write, or the last it reads."""
+
+    async def stage(self, tier: Tier = Tier.ENTERPRISE, *, connected: bool = True) -> tuple[Stage, Input]:
+        """A fresh organisation in a fresh network, and the documented input for it."""
+        stage = await self.house.stage(self.operation, tier, connected=connected)
+        stage.ids.setdefault("cnp", "cnp_" + "0" * 26)
+        return stage, stage.fitted(self.operation, self.operation.examples[0].input)
+
+    async def ask(self, stage: Stage, given: Input, *, secret: str | None = None, key: str = "outcomes") -> Answered:
+        """The call, with both of its steps where there are two."""
+        door = self.house.mcp if self.tool else self.house.http
+        credential = secret or self.house.credential(self.operation, stage)
+        return await door(self.operation, credential, given, key=key_for(self.operation, key), sure=True)
+
+
+async def valid(case: Case) -> Answered:
+    return await case.ask(*await case.stage())
+
+
+async def bad_input(case: Case) -> Answered:
+    stage, given = await case.stage()
+    return await case.ask(stage, {**given, "surprise": "x"})
+
+
+async def foreign_tenant(case: Case) -> Answered | Cell:
+    if case.operation.auth is not Auth.BEARER:
+        return NO_TENANT
+    stage, given = await case.stage()
+    if not given or case.operation.id in NAMELESS:
+        return NO_IDS
+    stranger = await case.house.world.caller(Tier.ENTERPRISE, token=ALPINE.value)
+    return await case.ask(stage, given, secret=stranger.secret)
+
+
+async def unconnected(case: Case) -> Answered | Cell:
+    if case.operation.auth is not Auth.BEARER:
+        return NO_TENANT
+    return await case.ask(*await case.stage(connected=False))
+
+
+async def free_tier(case: Case) -> Answered | Cell:
+    if case.operation.auth is not Auth.BEARER:
+        return NO_TENANT
+    return await case.ask(*await case.stage(Tier.FREE))
+
+
+async def refused_upstream(case: Case) -> Answered | Cell:
+    return await troubled(case, lambda method: Fault(method, code=REFUSAL, times=None))
+
+
+async def timed_out(case: Case) -> Answered | Cell:
+    return await troubled(case, lambda method: Fault(method, delay=60.0, times=None))
+
+
+async def limited_upstream(case: Case) -> Answered | Cell:
+    return await troubled(case, lambda method: Fault(method, code=TRAFFIC_LIMIT, times=None))
+
+
+async def troubled(case: Case, fault: Callable[[str], Fault]) -> Answered | Cell:
+    """The call when its own method upstream is in trouble; what is looked up before it is not."""
+    if case.method is None:
+        return NO_UPSTREAM
+    stage, given = await case.stage()
+    stage.sandbox.faults.add(fault(case.method))
+    return await case.ask(stage, given)
+
+
+async def replay(case: Case) -> Answered | Cell:
+    if case.operation.once is None:
+        return NO_KEY if case.operation.read_only else UNKEYED
+    stage, given = await case.stage()
+    await case.ask(stage, given)
+    asked = len(stage.asked())
+    again = await case.ask(stage, given)
+    assert writes(stage.asked(asked)) == []
+    return again
+
+
+SITUATIONS: dict[str, Callable[[Case], Awaitable[Answered | Cell]]] = {
+    "valid": valid,
+    "bad input": bad_input,
+    "foreign tenant": foreign_tenant,
+    "unconnected": unconnected,
+    "free tier": free_tier,
+    "upstream refuses (14)": refused_upstream,
+    "upstream times out": timed_out,
+    "upstream limit (100)": limited_upstream,
+    "replay": replay,
+}
+# Their inputs are new things, search terms, countries and notes: nothing that another organisation could own.
+NAMELESS = {
+    "list_connectivity_plans",
+    "create_connectivity_intent",
+    "create_connectivity_product",
+    "create_connectivity_webhook_endpoint",
+    "create_api_key",
+    "list_subscribers",
+    "list_package_templates",
+    "list_location_zones",
+    "list_detailed_location_zones",
+    "plan_network_default",
+    "get_subscriber_notes",
+    "add_subscriber_note",
+    "put_subscriber_notes",
+    NEVER,
+}
+
+
+def code_of(said: Answered) -> str:
+    """The refusal's code, with the network's own."""
+    body = said.body if isinstance(said.body, dict) else {}
+    if "code" not in body or "error" not in body:
+        return ""
+    return body["code"] + (f" ({body['ocs_code']})" if "ocs_code" in body else "")
+
+
+async def row(house: House, operation: AnyOperation) -> dict[str, Cell]:
+    """One row of the table."""
+    first = Case(house, operation, False, None)
+    stage, given = await first.stage()
+    await first.ask(stage, given)
+    asked = stage.asked()
+    method = next(iter([*writes(asked), *reversed(asked)]), None)
+    doors = [first._replace(method=method, tool=tool) for tool in (False, True) if operation.tool or not tool]
+    return {name: await cell(doors, make) for name, make in SITUATIONS.items()}
+
+
+async def cell(doors: list[Case], make: Callable[[Case], Awaitable[Answered | Cell]]) -> Cell:
+    """HTTP says the status, and the tool has to say the same code."""
+    said: list[Answered] = []
+    for door in doors:
+        found = await make(door)
+        if isinstance(found, Cell):
+            return found
+        said.append(found)
+    alike = {(answer.status >= 400, code_of(answer)) for answer in said}
+    return Cell(f"{said[0].status} {code_of(said[0])}".strip(), len(alike) == 1)
+
+
+def table(rows: dict[str, dict[str, str]], doors: dict[str, str]) -> str:
+    """The document."""
+    head = ["operation", "doors", *SITUATIONS]
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines += [f"| `{id}` | {doors[id]} | {' | '.join(cells[name] for name in SITUATIONS)} |" for id, cells in rows.items()]
+    return INTRODUCTION + "\n".join(lines) + "\n"
+
+
+INTRODUCTION = f"""# Outcomes
+
+What every operation answers in every situation: HTTP status and `code`, with the charging system's own code in parentheses.
+Where both doors are open the tool answers with the same code, as a result with `isError` from 400 on.
+Each answer was given by the service itself: `{COMMAND}` writes this file anew, and a test fails when it is not up to date.
+
+- **bad input**: an unknown field.
+- **foreign tenant**: an organisation of another reseller names what this one has.
+- **unconnected**: the organisation has no account at the charging system.
+- **free tier**: the organisation's tier is free.
+- **upstream ...**: the charging system refuses the operation's own method with code 14 or 100, or answers too late. A write that was
+  answered too late has an unknown outcome: its key is kept, and it is never made again by itself.
+- **replay**: the same call with the same key once more.
+- **n/a**: the situation cannot arise. *names nothing*: the input holds no id of anybody's. *no tenant*: the caller is no organisation.
+  *no upstream*: nothing is asked of the charging system. *a read*, *no key*: the operation takes no idempotency key.
+
+"""

@@ -1,0 +1,48 @@
+"""Every command of the page on the charging system, against a service with the simulated one."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import blocks
+from tests.docs.conftest import BRIDGE_SECRET
+from tests.docs.reader import as_reader, done, find
+from tests.running import Running
+
+PAGE = "upstream.md"
+LINE = "8988303700000100286"
+TAKEN = {"result": {"code": 0, "msg": "OK"}}
+STARTS = ("reseller org list", "reseller keys rekey", 'curl -s "', "id=msg_", "curl -s $RESELLER_URL/v1/sub")
+
+
+@pytest.fixture(scope="module")
+def organisation(place: Path, server: Running) -> Iterator[str]:
+    assert server.organisation
+    yield done(place, 'reseller org create "Acme Mobile"').strip()
+
+
+def test_an_organisation_is_connected_in_each_way_and_disconnected(place: Path, organisation: str) -> None:
+    listed, *said = done(place, find(STARTS[0], PAGE), organisation=organisation).splitlines()[-4:]
+    assert listed == f"{organisation}\tfree\tAcme Mobile\tnot connected"
+    ways = ("is connected to account 8101", "is connected with its own token", "is not connected")
+    assert said == [f"{organisation} {way}" for way in ways]
+
+
+def test_rekeying_says_which_key_is_needed(place: Path, server: Running) -> None:
+    assert server.organisation
+    assert done(place, find(STARTS[1], PAGE)).splitlines()[-1].startswith("every sealed value is sealed with key ")
+
+
+def test_notifications_with_the_secret_and_with_a_signature_make_the_country_history(place: Path, server: Running) -> None:
+    reader = {**as_reader(server), "SERVICE_BRIDGE_WEBHOOK_SECRET": BRIDGE_SECRET}
+    assert json.loads(done(place, find(STARTS[2], PAGE), **reader)) == TAKEN
+    assert json.loads(done(place, find(STARTS[3], PAGE), **reader)) == TAKEN
+    history = json.loads(done(place, find(STARTS[4], PAGE), **as_reader(server)))["data"]
+    entered = [(row["iccid"], row["country"], row["mnc"]) for row in history]
+    assert {(LINE, "FR", "10"), (LINE, "DE", "02")} <= set(entered)
+
+
+def test_every_command_of_the_page_is_run() -> None:
+    assert [block.text for block in blocks("sh", document=PAGE) if not block.text.startswith(STARTS)] == []
