@@ -1,6 +1,6 @@
 """A line's month, from the shelf to the bill: what happens on a simulated network, and what the service shows of it.
 
-    reseller sandbox ocs --clock frozen --history-days 0 --start "$(date -u -d '31 days ago' +%FT%T)"
+    reseller sandbox ocs --clock frozen --history-days 0 --start -31d
     SERVICE_OCS_URL=http://127.0.0.1:8090/v1 SERVICE_OCS_TOKEN=sandbox-7001-token reseller serve
     reseller org connect org_... --account 8101
     RESELLER_API_KEY=ak_... python examples/fleet_month.py http://127.0.0.1:8000 http://127.0.0.1:8090

@@ -47,7 +47,7 @@ def dump(value: Any) -> Any:
 
 
 def passed_on(operation: Operation[Any, Any], value: Any) -> bytes:
-    """The answer's JSON. What came from a provider may be nested too deeply for us to write, or hold a number that no JSON of ours holds."""
+    """The answer's JSON. What came from a provider may be nested too deeply to be written again, or hold a number too large."""
     try:
         return encode(value)
     except orjson.JSONEncodeError:
@@ -156,11 +156,10 @@ class Pipeline(Generic[D]):
             if operation.charged and not context.reached_upstream:
                 self.quota.give_back(context.caller.owner, policy.period_of(context.now))
             raise
+        stored = None if isinstance(result, Passed) else Stored(operation.status, passed_on(operation, result))
         if context.caller.kind != "public":
             self._record(context, "ok", operation.status)
-        if isinstance(result, Passed):
-            return Reply(operation.status, b"", passed=result)
-        return self._reply(context, Stored(operation.status, passed_on(operation, result)), result)
+        return Reply(operation.status, b"", passed=result) if stored is None else self._reply(context, stored, result)
 
     async def _write(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Reply:
         """The handler settles: claim, confirm, charge, its own rows, the answer and the audit row are one commit."""

@@ -19,6 +19,7 @@ LENGTHS = ("minLength", "maxLength", "maxItems")
 # a milliard of anything, and a text of digits is told by how many.
 OBVIOUS = (0, 1)
 HUGE = 1_000_000_000
+MANY = 8  # so many numbers are told once, in a description
 FORBIDDING = "\\x00"
 KEY: Json = {"type": "string", "description": "Same key, one effect; e.g. a UUID."}
 TOKEN: Json = {"type": "string", "description": "From the first answer, once the user agrees."}
@@ -130,6 +131,8 @@ def says_nothing(key: str, value: Any, said: str) -> bool:
     """A rule that no caller breaks by mistake, or that the description tells."""
     if key == "pattern":
         return FORBIDDING in value or "digits" in said
+    if key == "enum":
+        return len(value) > MANY and all(isinstance(each, int) for each in value)
     if key == "maximum":
         return value >= HUGE or str(value) in said
     return (key == "minimum" and (value in OBVIOUS or value <= -HUGE)) or (key == "additionalProperties" and value is False)

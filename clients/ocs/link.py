@@ -17,6 +17,7 @@ from clients.ocs.failure import Unreadable
 from clients.ocs.mask import Mask
 from clients.ocs.outcome import Asked, Done, Fault
 from clients.ocs.params import Payload
+from clients.ocs.places import Places
 from clients.ocs.raw_array import MOST_BUFFERED, RawArray, begin
 from clients.ocs.settings import OcsSettings
 from clients.ocs.shape import Parse
@@ -38,7 +39,10 @@ class Progress:
 class OcsLink:
     """Calls the wire with one token. Reads are asked once more when an answer fails; writes never."""
 
-    def __init__(self, outbound: Outbound, settings: OcsSettings, token: str, clock: Clock) -> None:
+    def __init__(
+        self, outbound: Outbound, settings: OcsSettings, token: str, clock: Clock, *, places: Places | None = None, owner: str = ""
+    ) -> None:
+        """`places` are the token's, shared with other owners of it; without them it has its own."""
         self._outbound = outbound
         self._settings = settings
         self._clock = clock
@@ -47,7 +51,7 @@ class OcsLink:
         self._token = token
         self._mask = Mask(token)
         self._urls: dict[tuple[Version, bool], str] = {}
-        self._places: anyio.CapacityLimiter | None = None
+        self._places, self._owner = places or Places(settings.concurrency), owner
 
     def __repr__(self) -> str:
         return "OcsLink(token hidden)"
@@ -113,15 +117,8 @@ class OcsLink:
         return found.value
 
     async def _take_place(self, held: AsyncExitStack) -> None:
-        """Places are taken for an object, not for the task: a streamed answer may be closed by another one."""
-        if self._places is None:
-            self._places = anyio.CapacityLimiter(self._settings.concurrency)
-        places, holder = self._places, object()
-        try:
-            places.acquire_on_behalf_of_nowait(holder)  # waiting for a free place would cost a turn of the loop
-        except anyio.WouldBlock:
-            await places.acquire_on_behalf_of(holder)
-        held.callback(places.release_on_behalf_of, holder)
+        """A streamed answer may be closed by another task than the one that took the place."""
+        held.callback(await self._places.take(self._owner))
 
     async def _attempts(self, asked: Asked, attempt: Attempt[T], progress: Progress) -> Done[T] | Fault:
         found = await attempt(progress)

@@ -1,11 +1,13 @@
-"""One link per token, all over one outbound client."""
+"""One link per token and owner, all over one outbound client."""
 
 from collections import OrderedDict
 from hashlib import sha256
+from weakref import WeakValueDictionary
 
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import Ocs
 from clients.ocs.link import OcsLink
+from clients.ocs.places import Places
 from clients.ocs.settings import OcsSettings
 from registry.clock import Clock
 
@@ -19,18 +21,24 @@ class OcsPool:
         self._outbound = outbound
         self._settings = settings
         self._clock = clock
-        self._clients: OrderedDict[bytes, Ocs] = OrderedDict()
+        self._clients: OrderedDict[tuple[bytes, str], Ocs] = OrderedDict()
+        self._places: WeakValueDictionary[bytes, Places] = WeakValueDictionary()
 
-    def for_token(self, token: str) -> Ocs:
-        """The client that calls with this token; the same one every time, so that its limit holds."""
-        key = sha256(token.encode("utf-8", "surrogatepass")).digest()
+    def for_token(self, token: str, owner: str = "") -> Ocs:
+        """The client that calls with this token for an organisation; all that share the token share its limit, in turns."""
+        key = sha256(token.encode("utf-8", "surrogatepass")).digest(), owner
         client = self._clients.get(key)
         if client is None:
-            client = self._clients[key] = Ocs(OcsLink(self._outbound, self._settings, token, self._clock), self._settings)
+            client = self._clients[key] = self._new(token, *key)
         self._clients.move_to_end(key)
         if len(self._clients) > MOST_TOKENS:
             self._clients.popitem(last=False)
         return client
+
+    def _new(self, token: str, digest: bytes, owner: str) -> Ocs:
+        places = self._places.setdefault(digest, Places(self._settings.concurrency))
+        link = OcsLink(self._outbound, self._settings, token, self._clock, places=places, owner=owner)
+        return Ocs(link, self._settings)
 
     async def aclose(self) -> None:
         """Close all connections."""

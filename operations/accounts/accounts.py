@@ -28,6 +28,7 @@ class AccountRow(TypedDict, total=False):
     resellerName: str
 
 
+OF_RESELLER = {"id": "resellerId", "name": "resellerName"}
 EXAMPLE: AccountRow = {
     "id": 8101,
     "name": "Demo Retail",
@@ -64,7 +65,7 @@ async def list_reseller_accounts(ctx: Ctx, params: ResellerPage) -> Data[list[Ac
 def account_rows(upstream: Upstream, resellers: list[ResellerAccounts]) -> list[AccountRow]:
     """The caller's accounts in one list, lowest id first."""
     rows = [
-        cast(AccountRow, {**account, "resellerId": reseller.get("id"), "resellerName": reseller.get("name")})
+        cast(AccountRow, {**account, **{spoken: reseller[name] for name, spoken in OF_RESELLER.items() if name in reseller}})
         for reseller in resellers
         for account in reseller.get("account", [])
         if not upstream.managed or account.get("id") == upstream.account_id

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, cast
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, Field, WithJsonSchema
+from pydantic import AfterValidator, AliasChoices, BaseModel, Field
 
 from clients.ocs.wire.template import Template, TemplateFields
 from operations.services.accounts import UpstreamId
@@ -22,14 +22,13 @@ def known_speed(value: int) -> int:
     return value
 
 
-# Ranges that nobody gets wrong are checked and not spelled out, and the speeds are spelled once: tool definitions have to be short.
-Quantity = Annotated[int, Field(ge=0, le=2**53 - 1), WithJsonSchema({"type": "integer"})]
-Count = Annotated[int, Field(ge=1, le=10_000), WithJsonSchema({"type": "integer"})]
-Cost = Annotated[float, Field(ge=0, le=1_000_000_000), WithJsonSchema({"type": "number"})]
+Quantity = Annotated[int, Field(ge=0, le=2**53 - 1)]
+Count = Annotated[int, Field(ge=1, le=10_000)]
+Cost = Annotated[float, Field(ge=0, le=1_000_000_000)]
 TemplateName = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
-Days = Annotated[int, Field(ge=1, le=36_500), WithJsonSchema({"type": "integer"})]
-Percent = Annotated[int, Field(ge=1, le=100), WithJsonSchema({"type": "integer"})]
-Speed = Annotated[int, AfterValidator(known_speed), WithJsonSchema({"type": "integer"})]
+Days = Annotated[int, Field(ge=1, le=36_500)]
+Percent = Annotated[int, Field(ge=1, le=100)]
+Speed = Annotated[int, Field(json_schema_extra={"enum": [*SPEEDS]}), AfterValidator(known_speed)]
 
 
 class Limits(CamelInput):

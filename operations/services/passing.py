@@ -43,14 +43,18 @@ class PartOf(PageOf):
 
 def listed(ctx: Ctx, rows: Sequence[M], params: PageOf, key: Callable[[M], int] | None = None) -> Data[list[M]]:
     """One page. With `key` the rows are in its order and the cursor is the last row's; without, it is the last row's place."""
+    return {"data": chosen(page_of(ctx, rows, params, key), params.fields if isinstance(params, PartOf) else None)}
+
+
+def page_of(ctx: Ctx, rows: Sequence[M], params: PageOf, key: Callable[[M], int] | None = None) -> list[M]:
+    """The rows of the page, whole: for rows that are made into others, which is done for one page only."""
     keys = [key(row) for row in rows] if key is not None else list(range(1, len(rows) + 1))
     start = after(keys, params.starting_after)
     end = len(rows) if params.limit is None else start + params.limit
     if end < len(rows):
         ctx.next_cursor = str(keys[end - 1])
         ctx.note = f"{end - start} of {len(rows)}."
-    wanted = params.fields if isinstance(params, PartOf) else None
-    return {"data": chosen(list(rows[start:end]), wanted)}
+    return list(rows[start:end])
 
 
 def after(keys: Sequence[int], cursor: str | None) -> int:

@@ -1,6 +1,6 @@
 """A line as operators see it: what holds now is lifted out of the histories, PIN and PUK are gone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, TypeVar, cast
 
 from pydantic import Field
@@ -81,25 +81,27 @@ def began(row: Mapping[str, object]) -> tuple[str, int]:
     return str(row.get("startDate") or ""), number if isinstance(number, int) else 0
 
 
+def current_status(row: Subscriber) -> object:
+    """The status that holds now, before the row is made public; a network that names it itself is believed."""
+    named: Mapping[str, object] = row
+    status = current(row.get("status", ()))
+    return named.get("currentStatus", status.get("status") if status else None)
+
+
 def public_row(row: Subscriber) -> SubscriberRow:
     """The line with `currentStatus`, its identifiers in use, and without what unlocks the card."""
-    imsi, number, status = current(row.get("imsiList", ())), current(row.get("phoneNumberList", ())), current(row.get("status", ()))
+    imsi, number = current(row.get("imsiList", ())), current(row.get("phoneNumberList", ()))
     shown: dict[str, object] = {
         "iccid": imsi.get("iccid") if imsi else None,
         "imsi": imsi.get("imsi") if imsi else None,
         "msisdn": number.get("phoneNumber") if number else None,
-        "currentStatus": status.get("status") if status else None,
+        "currentStatus": current_status(row),
         **row,
     }
     sim = row.get("sim")
     if sim is not None:
         shown["sim"] = {name: value for name, value in sim.items() if name not in SECRETS}
     return cast(SubscriberRow, shown)
-
-
-def public_rows(rows: Iterable[Subscriber]) -> list[SubscriberRow]:
-    """Lines in the order of their ids, which is the order that cursors follow."""
-    return sorted(map(public_row, rows), key=subscriber_id)
 
 
 def subscriber_id(row: Subscriber | SubscriberRow) -> int:

@@ -74,7 +74,7 @@ async def reach(ctx: Ctx) -> Upstream:
     ctx.reached_upstream = True
     identity = hashlib.sha256(token.encode()).hexdigest()
     mode = cast(Literal["managed", "own"], row.mode)
-    return Upstream(deps.ocs.for_token(token), mode, row.account_id, bool(row.service_own), identity, deps.reads)
+    return Upstream(deps.ocs.for_token(token, ctx.organisation), mode, row.account_id, bool(row.service_own), identity, deps.reads)
 
 
 def opened(ctx: Ctx, sealed: str) -> str:

@@ -93,13 +93,13 @@ class OwnSeries(NamedTuple):
     examples=[
         Example(
             "Every month from the first use on",
-            {"iccid": "8988303000000912345", "packageTemplateId": 55020, "activateAtFirstUse": True},
+            {"iccid": "8988303000000912345", "packageTemplateId": 55032, "activateAtFirstUse": True},
             {
                 "data": {
                     "packageInfo": {
                         "subscriberprepaidpackageid": 3300872,
                         "subscriberid": 910045,
-                        "templateId": 55020,
+                        "templateId": 55032,
                         "pckdatabyte": 5368709120,
                         "useddatabyte": 0,
                         "perioddays": 30,

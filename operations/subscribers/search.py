@@ -7,8 +7,8 @@ from pydantic import BeforeValidator, Field
 from operations.deps import Ctx
 from operations.services.accounts import UpstreamId, require_account
 from operations.services.line_search import Reach, Term, found_lines, term_of
-from operations.services.passing import Data, PartOf, listed
-from operations.services.subscriber_rows import SubscriberRow, public_rows, subscriber_id
+from operations.services.passing import Data, PartOf, chosen, page_of
+from operations.services.subscriber_rows import SubscriberRow, current_status, public_row, subscriber_id
 from operations.services.upstream import reach
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import Example, operation
@@ -115,8 +115,7 @@ async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: Reach) -> 
     has more lines than the network lets anybody read.
     """
     fleet = await found_lines(scope, term(params))
-    rows = public_rows(fleet.rows)
-    if params.status is not None:
-        rows = [row for row in rows if written(row.get("currentStatus")) == params.status]
-    page = listed(ctx, rows, params, subscriber_id)
-    return {"data": page["data"], "incomplete": True} if fleet.incomplete else {"data": page["data"]}
+    rows = fleet.rows if params.status is None else [row for row in fleet.rows if written(current_status(row)) == params.status]
+    page = page_of(ctx, sorted(rows, key=subscriber_id), params, subscriber_id)
+    data = chosen([public_row(row) for row in page], params.fields)
+    return {"data": data, "incomplete": True} if fleet.incomplete else {"data": data}

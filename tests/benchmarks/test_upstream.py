@@ -18,7 +18,7 @@ from clients.ocs.failure import OcsNotFound
 from clients.ocs.pool import OcsPool
 from clients.ocs.settings import OcsSettings
 from clients.ocs.wire.subscriber import Subscriber
-from operations.services.subscriber_rows import public_row, public_rows
+from operations.services.subscriber_rows import public_row, subscriber_id
 from tests.clients.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +52,7 @@ async def test_the_stand_in_prices_come_whole_through_a_stream() -> None:
 def test_the_rivals_show_a_line_as_the_service_does() -> None:
     rows = [cast(Subscriber, line(number)) for number in (3, 1, 2)]
     assert shown(line(1)) == public_row(rows[1])
-    assert listed((line(number) for number in (3, 1, 2)), ACCOUNT) == public_rows(rows)
+    assert listed((line(number) for number in (3, 1, 2)), ACCOUNT) == sorted(map(public_row, rows), key=subscriber_id)
     assert b"pin" not in orjson.dumps(shown(line(1)))
 
 

@@ -35,6 +35,8 @@ def test_here_and_there_are_the_same_service(place: Path, server: Running) -> No
     product = json.loads(said(*words, "--countries", "DE,FR", cwd=place))
     assert product["countries"] == ["DE", "FR"]
     assert json.loads(said(*words, "--countries", '["DE", "FR"]', cwd=place))["countries"] == ["DE", "FR"]
+    several = ("--countries", "NO", "--countries", "FR, DE", "--countries", '["SE"]')
+    assert json.loads(said(*words, *several, cwd=place))["countries"] == ["NO", "FR", "DE", "SE"]
     product = json.loads(said("call", "list_connectivity_products", cwd=place))["data"][0]
     assert json.loads(said("call", "get_connectivity_product", "--id", product["id"], cwd=place, **there)) == product
     listed = json.loads(said("call", "list_connectivity_products", "--limit=1", cwd=place, **there))
@@ -64,6 +66,7 @@ def test_a_key_for_the_repetition_is_made_when_none_is_given(place: Path, server
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("list_subscribers", "--fields", "iccid", "--fields", "[imsi"), "--fields: must be JSON, for example "),
         (("create_intent",), "Did you mean 'create_connectivity_intent'"),
         (("get_connectivity_intent",), "Missing option '--id'"),
         (
@@ -71,7 +74,7 @@ def test_a_key_for_the_repetition_is_made_when_none_is_given(place: Path, server
             '--metadata: must be JSON, for example \'{"order": "A-17"}\'; got order=17',
         ),
     ],
-    ids=["operation", "option", "json"],
+    ids=["json-in-list", "operation", "option", "json"],
 )
 def test_a_command_that_cannot_be_understood_ends_with_2(words: tuple[str, ...], said: str, place: Path, server: Running) -> None:
     del server

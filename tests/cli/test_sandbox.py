@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import Queue
@@ -94,7 +95,25 @@ def test_a_dropped_answer_breaks_the_connection_and_long_answers_arrive_whole(tm
         assert zones.json()["listDetailedLocationZone"]
 
 
-@pytest.mark.parametrize(("words", "said"), [(("--start", "soon"), "--start soon"), (("--push-to", "ftp://x"), "http://")])
+@pytest.mark.parametrize(("start", "ago"), [("-31d", timedelta(days=31)), ("-12h", timedelta(hours=12)), ("-90m", timedelta(minutes=90))])
+def test_the_start_may_be_told_by_how_long_ago_it_is(tmp_path: Path, start: str, ago: timedelta) -> None:
+    before = datetime.now(UTC).replace(microsecond=0, tzinfo=None)
+    with network(tmp_path, "--clock", "frozen", "--start", start) as (http, _):
+        now = datetime.fromisoformat(http.get("/control/state").json()["now"])
+    assert before <= now + ago <= datetime.now(UTC).replace(tzinfo=None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--start", "soon"), "--start soon"),
+        (("--start", "31d"), "--start 31d"),
+        (("--start", "-31w"), "--start -31w"),
+        (("--start", "-99999d"), "--start -99999d"),
+        (("--start", "-3\u0661d"), "--start -3\u0661d"),
+        (("--push-to", "ftp://x"), "http://"),
+    ],
+)
 def test_words_that_make_no_sense_are_refused(tmp_path: Path, words: tuple[str, str], said: str) -> None:
     assert said in refused("sandbox", "ocs", *words, cwd=tmp_path)[1]
 

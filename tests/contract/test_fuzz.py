@@ -86,10 +86,9 @@ BEYOND_SCHEMA = (
     "not a cursor of this list",  # whatever a page before has given
     "the network knows no such level",  # bit/s by level; 0 is none
     "got only blanks",
+    "is a one-time package",  # what a package is, the network knows
     "must be at least 1 characters",  # a comma in a query parts two entries, and leaves an empty one
 )
-# Choice: the ranges of a template's numbers are checked and told by the refusal; spelled out they would be a sixth of all tool definitions.
-TEMPLATES = "/v1/package-templates"
 
 
 def excused(label: str, check: str, status: int, body: dict[str, object]) -> bool:
@@ -112,7 +111,6 @@ def excused(label: str, check: str, status: int, body: dict[str, object]) -> boo
                 or param == "occurred_at"  # no schema says that a date-time is not before 1970
                 or (param in ("start", "end") and "; must be " in said)  # nor that a day is of this century
                 or any(words in said for words in (*BETWEEN_FIELDS, *BEYOND_SCHEMA))
-                or (TEMPLATES in label and ("; must be " in said or "speed is one of" in said))
             )
         case _:
             return False

@@ -37,6 +37,7 @@ async def test_without_any_connection_the_way_on_is_to_connect(house: House, ope
     stage = await house.stage(operation, connected=False)
     body = await refused(house, stage, operation)
     active = {"id": stage.who.organisation, "name": "Reseller"}
+    assert body.pop("hint", "")  # in whose hands it is
     assert body == {
         "error": "The organisation Reseller has no connected account; connect it at connect_url or switch organisation",
         "code": "org_not_connected",

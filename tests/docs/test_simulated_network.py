@@ -6,9 +6,11 @@ import signal
 import socket
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx
 import pytest
 
 from clients.sandbox.ocs.control import PATHS
@@ -61,6 +63,12 @@ def simulated(place: Path, network: str, service: Running, secret: dict[str, str
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.communicate(timeout=10)
+
+
+def test_the_network_began_a_month_ago_on_every_system(pair: Pair) -> None:
+    assert "--start -31d" in find(STARTS[0], PAGE)  # `date` reckons differently from system to system
+    now = datetime.fromisoformat(httpx.get(f"{pair.network}/control/state").json()["now"]).replace(tzinfo=UTC)
+    assert timedelta(0) <= datetime.now(UTC) - now - timedelta(days=31) < timedelta(minutes=10)
 
 
 def test_a_month_passes_in_eight_commands(place: Path, pair: Pair) -> None:

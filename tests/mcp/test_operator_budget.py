@@ -19,7 +19,7 @@ from transports.mcp.tools import Tools, is_tool, measure
 
 pytestmark = pytest.mark.anyio
 
-BUDGET = 31_000  # characters for 44 tools; the eight composites to come have what is left of 36,000, which is 9,000 tokens
+BUDGET = 32_000  # characters for 44 tools; the eight composites to come have what is left of 36,000, which is 9,000 tokens
 COUNT = 44
 ANSWER = 8_000  # characters, which is 2,000 tokens
 FIELDS = frozenset({"idempotency_key", "confirm_token", "starting_after"})

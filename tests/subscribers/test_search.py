@@ -1,8 +1,10 @@
 """Finding and listing lines: what goes to the network, and what comes back."""
 
-from collections.abc import AsyncGenerator
+import sys
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from time import perf_counter
+from types import FrameType
 from typing import Any
 
 import httpx
@@ -11,7 +13,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.services.line_search import term_of
-from operations.services.subscriber_rows import current, public_row, public_rows
+from operations.services.subscriber_rows import current, current_status, public_row, subscriber_id
 from operations.subscribers.search import list_subscribers
 from registry.limits import Tier
 from tests.accounts.stage import Stage, open_stage
@@ -277,13 +279,69 @@ def test_the_row_without_an_end_holds_else_the_newest() -> None:
     assert public_row({"subscriberId": 1}) == {"subscriberId": 1, "iccid": None, "imsi": None, "msisdn": None, "currentStatus": None}
 
 
-async def test_ten_thousand_rows_are_a_matter_of_moments(stage: Stage) -> None:
+async def listed_by_the_network(stage: Stage) -> list[Any]:
+    """The lines as the wire has them."""
     said = await stage.world.sandbox.handle(
         "POST", "/v1", "token=sandbox-7001-token", {}, orjson.dumps({"listSubscriber": {"accountId": 8101}})
     )
-    found = orjson.loads(said.body)["listSubscriber"]["subscriberList"]
+    return orjson.loads(said.body)["listSubscriber"]["subscriberList"]
+
+
+async def test_ten_thousand_rows_are_a_matter_of_moments(stage: Stage) -> None:
+    found = await listed_by_the_network(stage)
     many: list[Any] = [{**found[number % len(found)], "subscriberId": 20_000 - number} for number in range(10_000)]
     started = perf_counter()
-    shown = public_rows(many)
+    shown = sorted(map(public_row, many), key=subscriber_id)
     assert perf_counter() - started < 0.5  # it takes a tenth of that on an idle machine
     assert [row.get("subscriberId") for row in shown[:2]] == [10_001, 10_002]
+
+
+def counting(made: list[int]) -> Callable[[FrameType, str, object], None]:
+    """A profiler that counts the rows that are made public."""
+
+    def profile(frame: FrameType, event: str, arg: object) -> None:
+        if event == "call" and frame.f_code is public_row.__code__:
+            made[0] += 1
+
+    return profile
+
+
+@pytest.mark.parametrize("status", [{}, {"status": "ACTIVE"}], ids=["all", "active"])
+async def test_only_the_rows_of_the_page_are_made_public(stage: Stage, status: dict[str, str]) -> None:
+    made = [0]
+    sys.setprofile(counting(made))
+    try:
+        page = await rows(stage.managed, limit=20, fields="iccid", **status)
+    finally:
+        sys.setprofile(None)
+    assert (len(page), made) == (20, [20])
+
+
+@pytest.mark.parametrize(
+    "query", [{}, {"fields": "iccid,currentStatus,sim"}, {"status": "ACTIVE"}, {"status": "ACTIVE", "fields": "*"}, {"q": "an"}], ids=str
+)
+async def test_pages_are_cut_from_the_very_bytes_of_the_whole_list(stage: Stage, query: dict[str, str]) -> None:
+    whole = (await stage.managed.get(PATH, params=query)).content
+    expected, found = orjson.loads(whole)["data"], list[Any]()
+    cursor: dict[str, str] = {}
+    while True:
+        said = await stage.managed.get(PATH, params={**query, "limit": "7", **cursor})
+        found += said.json()["data"]
+        assert said.content == orjson.dumps({"data": expected[len(found) - len(said.json()["data"]) : len(found)]})
+        if "Link" not in said.headers:
+            break
+        cursor = {"starting_after": said.links["next"]["url"].partition("starting_after=")[2].partition("&")[0]}
+    assert found == expected and len(found) > 7
+    assert orjson.dumps({"data": found}) == whole
+
+
+async def test_the_list_is_what_making_every_row_public_at_first_gives(stage: Stage) -> None:
+    shown = sorted(map(public_row, await listed_by_the_network(stage)), key=subscriber_id)
+    assert (await stage.managed.get(PATH)).content == orjson.dumps({"data": shown})
+    kept = [row for row in shown if row.get("currentStatus") == "Active"]
+    assert (await stage.managed.get(PATH, params={"status": "ACTIVE"})).content == orjson.dumps({"data": kept})
+
+
+def test_a_network_that_names_the_status_itself_is_believed() -> None:
+    row: Any = {"subscriberId": 1, "currentStatus": "Odd", "status": [{"id": 1, "status": "Active"}]}
+    assert (public_row(row).get("currentStatus"), current_status(row)) == ("Odd", "Odd")

@@ -82,7 +82,8 @@ def field_options(operation: AnyOperation, fields: dict[str, str]) -> list[inspe
     for name, info in operation.params.model_fields.items():
         needed = info.is_required()
         option = typer.Option(flag(fields[name]), help=(info.description or "") + ("" if needed else " Optional."))
-        kind = PLAIN.get(kind_of(info.annotation), str)
+        word = kind_of(info.annotation)
+        kind = list[str] if word == "list" else PLAIN.get(word, str)
         annotation = Annotated[kind if needed else kind | None, option]
         default = inspect.Parameter.empty if needed else None
         found.append(inspect.Parameter(f"f_{name}", inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default))
@@ -96,16 +97,25 @@ def flag(field: str) -> str:
 
 
 def read(operation: AnyOperation, name: str, given: object) -> object:
-    """Objects and arrays are given as JSON text; an array of words may be `DE,FR` as well."""
-    annotation = operation.params.model_fields[name].annotation
-    if not isinstance(given, str) or not takes_json(annotation):
-        return given
-    if kind_of(annotation) == "list" and not given.startswith("["):
-        return [word.strip() for word in given.split(",")]
+    """Objects and arrays are given as JSON text; an array of words may be `DE,FR` as well, and its option given several times."""
+    info = operation.params.model_fields[name]
+    option = flag(info.alias or name)
+    if isinstance(given, list):
+        return [word for text in cast(list[str], given) for word in words(option, text)]
+    return parsed(option, given) if isinstance(given, str) and takes_json(info.annotation) else given
+
+
+def words(option: str, text: str) -> list[object]:
+    """What one use of a list's option holds."""
+    return cast(list[object], parsed(option, text)) if text.startswith("[") else [word.strip() for word in text.split(",")]
+
+
+def parsed(option: str, text: str) -> object:
+    """JSON text as a value."""
     try:
-        return orjson.loads(given)
+        return orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise Failure(f'{flag(name)}: must be JSON, for example \'{{"order": "A-17"}}\'; got {given[:60]}') from None
+        raise Failure(f'{option}: must be JSON, for example \'{{"order": "A-17"}}\'; got {text[:60]}') from None
 
 
 def takes_json(annotation: object) -> bool:

@@ -11,6 +11,7 @@ import typer
 
 from storage.accounts import Organisation, list_organisations, set_connection
 from storage.sealed_fields import OWN_TOKEN_FIELD
+from transports.cli.connect_check import Connection, check
 from transports.cli.failure import Failure
 from transports.cli.local import open_local
 from transports.cli.render import print_line
@@ -26,22 +27,24 @@ def connect(
     organisation: Org,
     account: Annotated[int | None, typer.Option("--account", min=1, max=2**53 - 1, help="Managed: id of its sub-account.")] = None,
     own_token_stdin: Annotated[bool, typer.Option("--own-token-stdin", help="Its own token, read from standard input.")] = False,
+    unchecked: Annotated[bool, typer.Option("--unchecked", help="Do not ask the charging system whether it is there.")] = False,
     data: Data = None,
 ) -> None:
     """Connect an organisation: to a sub-account of the service's reseller, or with a token of its own.
 
-    A running server follows with the next call. The token is kept sealed, and never given as an argument: arguments can be read by others.
+    Where SERVICE_OCS_URL names a charging system, it is asked whether it knows the account or the token. A running server follows with the
+    next call. The token is kept sealed, and never given as an argument: arguments can be read by others.
     """
     if (account is None) is not own_token_stdin:
         raise Failure("give either --account ID or --own-token-stdin, and not both")
-    token = read_token() if own_token_stdin else None
-    change(data, organisation, mode="own" if token else "managed", account=account, token=token)
-    print_line(f"{organisation} is connected " + ("with its own token" if token else f"to account {account}"))
+    wanted = Connection(account, read_token() if own_token_stdin else None)
+    change(data, organisation, wanted, checked=not unchecked)
+    print_line(f"{organisation} is connected " + (f"to account {account}" if wanted.token is None else "with its own token"))
 
 
 def disconnect(organisation: Org, data: Data = None) -> None:
     """Disconnect an organisation from the charging system; its token is forgotten. A running server follows with the next call."""
-    change(data, organisation, mode=None, account=None, token=None)
+    change(data, organisation, Connection(), checked=False)
     print_line(f"{organisation} is not connected")
 
 
@@ -69,21 +72,32 @@ def read_token() -> str:
     return token
 
 
-def change(data: Path | None, organisation: str, *, mode: str | None, account: int | None, token: str | None) -> None:
+def change(data: Path | None, organisation: str, wanted: Connection, *, checked: bool) -> None:
     """Store the connection, the token sealed."""
-    if not asyncio.run(store(data, organisation, mode, account, token)):
+    if not asyncio.run(store(data, organisation, wanted, checked=checked)):
         raise Failure(f"{organisation}: no such organisation; `reseller org list` names them", exit_code=1)
 
 
-async def store(data: Path | None, organisation: str, mode: str | None, account: int | None, token: str | None) -> bool:
-    """Whether there is such an organisation; one that is not there changes nothing."""
-    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
+async def store(data: Path | None, organisation: str, wanted: Connection, *, checked: bool) -> bool:
+    """Whether there is such an organisation; one that is not there changes nothing, and the charging system is not asked."""
+    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    service = await open_local(settings)
     try:
         known = {row.id for row in await service.store.read(list_organisations)}
         if organisation not in known:
             return False
+        if checked:
+            await check(settings, wanted)
         keyring = service.pipeline.deps.keyring
-        sealed = None if token is None else keyring.seal(token, org_id=organisation, field=OWN_TOKEN_FIELD)
+        sealed = None if wanted.token is None else keyring.seal(wanted.token, org_id=organisation, field=OWN_TOKEN_FIELD)
+        mode, account = mode_of(wanted), wanted.account
         return await service.store.write(set_connection, organisation=organisation, mode=mode, account_id=account, own_token=sealed)
     finally:
         await service.stop()
+
+
+def mode_of(wanted: Connection) -> str | None:
+    """As the database names it; None: not connected."""
+    if wanted.token is not None:
+        return "own"
+    return None if wanted.account is None else "managed"

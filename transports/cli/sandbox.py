@@ -1,6 +1,7 @@
 """`reseller sandbox`: the simulated outside systems as servers of their own."""
 
 import logging
+import re
 import socket
 import sys
 from collections.abc import Callable
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from clients.sandbox.ocs.state import World
 
 sandbox_app = typer.Typer(no_args_is_help=True, help="Run simulated outside systems.")
+AGO = re.compile(r"-(\d{1,5})([dhm])", re.ASCII)
+SECONDS = {"d": 86_400, "h": 3_600, "m": 60}
 WAY_OUT = "stop what holds it, or take a free one with --port 0"
 
 
@@ -38,7 +41,9 @@ def ocs(
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same network.")] = 1,
     lines: Annotated[int, typer.Option("--lines", min=1, max=200_000, help="How many subscribers.")] = 400,
     history_days: Annotated[int, typer.Option("--history-days", min=0, max=730, help="Days of life before the start.")] = 90,
-    start: Annotated[str, typer.Option("--start", help="Simulated time at the start: 2026-01-31T12:00:00 (UTC), or now.")] = "now",
+    start: Annotated[
+        str, typer.Option("--start", help="Simulated time at the start: now, -31d, -12h, -30m or 2026-01-31T12:00:00 (UTC).")
+    ] = "now",
     clock: Annotated[
         ClockPolicy, typer.Option("--clock", help="follow: time passes. frozen: only /control moves it.")
     ] = ClockPolicy.FOLLOW,
@@ -61,14 +66,13 @@ def ocs(
 
 
 def start_of(text: str) -> int:
-    """Simulated time at the start."""
-    from clients.sandbox.ocs.moments import read_moment
+    """Simulated time at the start: given as such, or by how long ago it is."""
+    from clients.sandbox.ocs.moments import read_moment, stamp
 
-    if text == "now":
-        return int(SystemClock().now())
-    found = read_moment(text)
+    ago = AGO.fullmatch("-0d" if text == "now" else text)
+    found = read_moment(text if ago is None else stamp(int(SystemClock().now()) - int(ago[1]) * SECONDS[ago[2]]))
     if found is None:
-        raise Failure(f"--start {text}: must be now, or look like 2026-01-31T12:00:00")
+        raise Failure(f"--start {text}: must be now, -31d, -12h, -30m or the like, or a time such as 2026-01-31T12:00:00; from 2000 on")
     return found
 
 

@@ -1,9 +1,12 @@
-"""Whether the charging system answers, and as whom it knows the service: `reseller doctor` asks."""
+"""Whether the charging system answers, as whom it knows a token, and which accounts that sees: `doctor` and `org connect` ask."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from clients.http import Outbound
+from clients.ocs.client import Ocs
 from clients.ocs.pool import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
 from registry.clock import SystemClock
@@ -31,15 +34,35 @@ def upstream(settings: Settings) -> Finding:
     try:
         reseller = asyncio.run(whose(replace(ocs_settings(settings), total_seconds=SECONDS), token))
     except Refusal as refusal:
-        code = refusal.ocs_code if isinstance(refusal, OcsError) else None
-        return Finding("upstream", f"{settings.ocs_url}: {refusal.message}", FIXES.get(code or 0, ELSEWHERE))
+        return Finding("upstream", f"{settings.ocs_url}: {refusal.message}", fix_of(refusal))
     return Finding("upstream", f"{settings.ocs_url} answers as reseller {reseller}")
 
 
 async def whose(wire: OcsSettings, token: str) -> int | None:
     """The reseller a token belongs to: the cheapest question there is, and it changes nothing."""
+    async with asking(wire, token) as ocs:
+        return (await ocs.reseller.get_reseller_info()).get("id")
+
+
+async def accounts_of(wire: OcsSettings, token: str) -> dict[int, str]:
+    """The names of all accounts that a token sees, by id, lowest first."""
+    async with asking(wire, token) as ocs:
+        resellers = await ocs.reseller.list_reseller_account()
+    accounts = [account for reseller in resellers for account in reseller.get("account", [])]
+    return dict(sorted((account["id"], account.get("name", "")) for account in accounts if "id" in account))
+
+
+@asynccontextmanager
+async def asking(wire: OcsSettings, token: str) -> AsyncGenerator[Ocs]:
+    """The client of a token, for one question."""
     pool = OcsPool(Outbound(ocs_limits(wire)), wire, SystemClock())
     try:
-        return (await pool.for_token(token).reseller.get_reseller_info()).get("id")
+        yield pool.for_token(token)
     finally:
         await pool.aclose()
+
+
+def fix_of(refusal: Refusal) -> str:
+    """What to do about it."""
+    code = refusal.ocs_code if isinstance(refusal, OcsError) else None
+    return FIXES.get(code or 0, ELSEWHERE)

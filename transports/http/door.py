@@ -13,6 +13,7 @@ from transports.http.asgi import HttpScope, Message, Receive, Scope, Send
 from transports.http.body import Body
 from transports.http.connection import OVERLOADED, REQUEST, Overloaded
 from transports.http.inner import Inner
+from transports.http.passing import Passing, no_room
 from transports.http.request import Head, read_head
 from transports.http.response import REQUEST_ID, header_list, next_link, refusal_reply, send_passed, send_reply
 from transports.http.router import Found, Router
@@ -47,6 +48,7 @@ class HttpDoor:
         self._pipeline, self._rules, self._inner = pipeline, rules, inner
         self._clock, self._ids = pipeline.clock, pipeline.ids
         self._log, self._fault = log, fault
+        self._passing = Passing()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request; lifespan messages are for the inner application."""
@@ -62,7 +64,7 @@ class HttpDoor:
             self._fault(visit.request_id, visit.operation, error)
             if not visit.status:
                 fault = Internal("Internal error; quote the request id when you report it")
-                await self._finish(request, send, visit, refusal_reply(fault, visit.request_id), private=True)
+                await self._finish(request, receive, send, visit, refusal_reply(fault, visit.request_id), private=True)
             else:  # the inner application, in the middle of an answer
                 self._write_line(request, visit)
             raise  # the server decides what becomes of the connection
@@ -87,14 +89,19 @@ class HttpDoor:
             visit.path, visit.operation = found.route.operation.path, found.route.operation.id
             call = make_call(found, head, request, receive, visit.request_id)
         except Refusal as refusal:
-            await self._finish(request, send, visit, refusal_reply(refusal, visit.request_id), private=private)
+            await self._finish(request, receive, send, visit, refusal_reply(refusal, visit.request_id), private=private)
             return
         reply = await answer(self._pipeline, call, self._report)
         if call.identified is not None:
             visit.organisation = call.identified.organisation
-        await self._finish(request, send, visit, reply, private=private, raw_path=head.raw_path)
+        if reply.passed is not None and not self._passing.has_room(visit.organisation):
+            await reply.passed.pieces.aclose()
+            reply = refusal_reply(no_room(self._clock.now(), self._pipeline.site.upgrade_url), visit.request_id)
+        await self._finish(request, receive, send, visit, reply, private=private, raw_path=head.raw_path)
 
-    async def _finish(self, request: HttpScope, send: Send, visit: Visit, reply: Reply, *, private: bool, raw_path: bytes = b"") -> None:
+    async def _finish(
+        self, request: HttpScope, receive: Receive, send: Send, visit: Visit, reply: Reply, *, private: bool, raw_path: bytes = b""
+    ) -> None:
         """Render, send, and write the log line."""
         headers = header_list(reply, visit.request_id, private)
         if reply.next_cursor is not None:
@@ -108,7 +115,8 @@ class HttpDoor:
             await reply.passed.pieces.aclose()
             await send_reply(send, reply.status, headers, b"")
         else:
-            await send_passed(send, reply.status, headers, reply.passed)
+            with self._passing.one_more(visit.organisation):
+                await send_passed(receive, send, reply.status, headers, reply.passed)
         self._write_line(request, visit)
 
     async def _pass_on(self, inner: Inner, request: HttpScope, receive: Receive, send: Send, visit: Visit) -> None:

@@ -17,6 +17,7 @@ from registry.errors import BadRequest, HeadersTooLarge, Refusal, RequestTimeout
 from registry.ids import Ids
 from transports.http.connection import OVERLOADED, REQUEST, TIMED_OUT
 from transports.http.deadlines import Deadlines
+from transports.http.joined import Joined
 from transports.http.raw import raw_answer
 
 LINGER_SECONDS = 1.0
@@ -56,7 +57,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._unsent = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
+        super().connection_made(Joined(transport, self.loop))
         self._arm()
 
     def connection_lost(self, exc: Exception | None) -> None:

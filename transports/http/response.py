@@ -1,6 +1,6 @@
 """A Reply as ASGI messages: the constant header bytes are prebuilt."""
 
-from asyncio import timeout
+from asyncio import create_task, timeout
 from contextlib import aclosing
 from urllib.parse import quote
 
@@ -9,7 +9,7 @@ import orjson
 from registry.call import Reply
 from registry.errors import Refusal
 from registry.model import Passed
-from transports.http.asgi import Headers, Send
+from transports.http.asgi import Headers, Receive, Send
 
 JSON = "application/json"
 REQUEST_ID = b"request-id"
@@ -52,13 +52,28 @@ def next_link(raw_path: bytes, query: bytes, cursor: str) -> tuple[bytes, bytes]
     return b"link", f'<{target}>; rel="next"'.encode()
 
 
-async def send_passed(send: Send, status: int, headers: Headers, passed: Passed) -> None:
-    """An answer in pieces, as they arrive. When the other side fails in the middle the connection is broken, never the answer ended."""
-    async with aclosing(passed.pieces) as pieces, timeout(PASSED_SECONDS):
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        async for piece in pieces:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+async def send_passed(receive: Receive, send: Send, status: int, headers: Headers, passed: Passed) -> None:
+    """An answer in pieces, as they arrive. When the other side fails in the middle the connection is broken, never the answer ended.
+
+    What is sent to a client that has gone disappears without a word, so its going is watched for: nothing more is asked for then.
+    """
+    gone = create_task(until_gone(receive))
+    try:
+        async with aclosing(passed.pieces) as pieces, timeout(PASSED_SECONDS):
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            async for piece in pieces:
+                if gone.done():
+                    return
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+    finally:
+        gone.cancel()
+
+
+async def until_gone(receive: Receive) -> None:
+    """Until the client has hung up."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def send_reply(send: Send, status: int, headers: Headers, body: bytes) -> None:

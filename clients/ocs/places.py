@@ -1,0 +1,66 @@
+"""Places for calls under way with one token. Where several organisations share it, the one that holds the fewest comes next."""
+
+from collections import Counter, deque
+from collections.abc import Callable
+
+import anyio
+
+
+class Places:
+    """So many, and a queue for each owner: whoever asks a lot waits for himself, not others for him."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._held: Counter[str] = Counter()
+        self._waiting: dict[str, deque[anyio.Event]] = {}
+
+    def try_take(self, owner: str) -> bool:
+        """A place if one is free, at no cost: waiting would cost a turn of the loop."""
+        if self._free == 0:
+            return False
+        self._grant(owner)
+        return True
+
+    async def take(self, owner: str) -> Callable[[], None]:
+        """A place, however long it takes; what is returned gives it back."""
+        if not self.try_take(owner):
+            await self._wait(owner)
+        return lambda: self._give_back(owner)
+
+    async def _wait(self, owner: str) -> None:
+        called = anyio.Event()
+        queue = self._waiting.setdefault(owner, deque())
+        queue.append(called)
+        try:
+            await called.wait()
+        except BaseException:
+            if called.is_set():  # called and cancelled at once
+                self._give_back(owner)
+            else:
+                self._leave(owner, called)
+            raise
+
+    def _give_back(self, owner: str) -> None:
+        self._free += 1
+        self._held[owner] -= 1
+        self._held += Counter[str]()  # forgets the owners that have none
+        # Equals take turns: whoever was called goes to the end of the line of owners.
+        following = min(self._waiting, key=lambda waiting: self._held[waiting], default=None)
+        if following is None:
+            return
+        queue = self._waiting.pop(following)
+        called = queue.popleft()
+        if queue:
+            self._waiting[following] = queue
+        self._grant(following)
+        called.set()
+
+    def _grant(self, owner: str) -> None:
+        self._free -= 1
+        self._held[owner] += 1
+
+    def _leave(self, owner: str, called: anyio.Event) -> None:
+        queue = self._waiting[owner]
+        queue.remove(called)
+        if not queue:
+            del self._waiting[owner]

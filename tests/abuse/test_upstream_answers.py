@@ -1,0 +1,164 @@
+"""Answers of the charging system that are wrong in one member: refused as unreadable or put right, never a fault of ours, never a lie."""
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+import orjson
+import pytest
+from pydantic import TypeAdapter
+
+from clients.http import Outbound
+from clients.ocs.pool import OcsPool, ocs_limits
+from clients.ocs.settings import OcsSettings
+from clients.sandbox.ocs.sandbox import Sandbox
+from clients.sandbox.ocs.transport import SandboxTransport
+from tests.faults.inputs import CATALOGUE
+from tests.faults.rows import ROWS, Row
+from tests.faults.stage import Stage, open_stage
+from transports.upstream import SIMULATED, SIMULATED_TOKEN
+
+pytestmark = pytest.mark.anyio
+Change = Callable[[Any], bytes]
+Place = tuple[str | int, ...]
+DEEP = "deeply nested"
+WRONG: tuple[object, ...] = (None, 1e300, "x", {}, [], True, 2**63, "12")
+
+
+class Twisting(httpx.AsyncBaseTransport):
+    """The simulated network; answers of one method are changed on their way."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._network = SandboxTransport(sandbox)
+        self.method, self.change = "", cast(Change, orjson.dumps)
+        self.seen: dict[str, Any] = {}
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        answer = await self._network.handle_async_request(request)
+        method, body = next(iter(orjson.loads(request.content))), await answer.aread()
+        self.seen[method] = orjson.loads(body)
+        changed = self.change(deepcopy(self.seen[method])) if method == self.method else body
+        return httpx.Response(answer.status_code, stream=httpx.ByteStream(changed), request=request)
+
+
+def twist(stage: Stage) -> Twisting:
+    """Put it between the service and its network."""
+    world, wire = stage.world, OcsSettings(url=SIMULATED, backoff_seconds=0.0, concurrency=64)
+    between = Twisting(world.sandbox)
+    world.pipeline.deps = replace(world.pipeline.deps, ocs=OcsPool(Outbound(ocs_limits(wire), transport=between), wire, world.clock))
+    return between
+
+
+def places(value: object, at: Place = ()) -> Iterator[Place]:
+    """Where something can be wrong: every member, and of an array the first row."""
+    if at:
+        yield at
+    if isinstance(value, dict):
+        for name, part in cast(dict[str, object], value).items():
+            yield from places(part, (*at, name))
+    elif isinstance(value, list) and value:
+        yield from places(cast(list[object], value)[0], (*at, 0))
+
+
+def wrong_at(place: Place, value: object) -> Change:
+    """The document with this value there."""
+
+    def change(document: Any) -> bytes:
+        holder = document
+        for step in place[:-1]:
+            holder = holder[step]
+        holder[place[-1]] = value
+        return orjson.dumps(document)
+
+    return change
+
+
+async def ask(stage: Stage, between: Twisting, row: Row, method: str, change: Change, key: str) -> httpx.Response:
+    """The operation, whose network answers this method so."""
+    between.method = ""
+    ready = await stage.ready(row, key)
+    between.method, between.change = method, change
+    return await ready.send()
+
+
+async def test_a_member_of_another_type_is_put_right_or_refused_and_is_never_a_fault_of_ours(tmp_path: Path) -> None:
+    turns, number = cycle(WRONG), 0
+    async with open_stage(tmp_path) as stage:
+        between = twist(stage)
+        for row in ROWS:
+            shape: TypeAdapter[object] = TypeAdapter(CATALOGUE.operations[row.operation].result)
+            passed = "verbose=True" in row.name  # handed on as it comes
+            between.seen.clear()
+            clean = await ask(stage, between, row, "", orjson.dumps, f"clean-{number}")  # to see what there is to be wrong
+            assert clean.status_code < 300, (row.name, clean.text)
+            for place in places(between.seen[method := row.uses[-1]]):
+                value, number = next(turns), number + 1
+                answer = await ask(stage, between, row, method, wrong_at(place, value), f"k{number}")
+                assert answer.status_code in (200, 201, 400, 404, 409, 502), (row.name, place, value, answer.text)
+                if answer.status_code < 300 and not passed:
+                    shape.validate_json(answer.content)
+        assert stage.world.faults == [] and number > 1000
+
+
+@pytest.mark.parametrize("code", [b"1e300", b"-1e30", b"1" + b"0" * 400, b'"9999999999999999999"', b"18446744073709551615", b"true", b"null"])
+async def test_a_status_code_that_is_no_code_is_unreadable(tmp_path: Path, code: bytes) -> None:
+    async with open_stage(tmp_path) as stage:
+        between = twist(stage)
+        for name in ("get_subscriber", "modify_subscriber_status", "get_tariff verbose=True"):
+            row = next(row for row in ROWS if row.name == name)
+            answer = await ask(stage, between, row, row.uses[-1], lambda _: b'{"status":{"code":%s,"msg":"no"}}' % code, "k")
+            assert (answer.status_code, answer.json()["code"], "ocs_code" in answer.json()) == (502, "ocs_error", False), answer.text
+
+
+async def test_an_answer_that_is_nested_too_deeply_to_be_written_again_is_a_502(tmp_path: Path) -> None:
+    nested = b'{"x":' * 400 + b"1" + b"}" * 400
+
+    def deep(document: Any) -> bytes:
+        key = next(name for name in document if name != "status")
+        return orjson.dumps({**document, key: {**document[key], "more": DEEP}}).replace(b'"%s"' % DEEP.encode(), nested)
+
+    async with open_stage(tmp_path) as stage:
+        between = twist(stage)
+        for name, unknown in (("get_subscriber", False), ("assign_package", True)):
+            row = next(row for row in ROWS if row.name == name)
+            answer = await ask(stage, between, row, row.uses[-1], deep, "deep")
+            assert (answer.status_code, answer.json()["code"]) == (502, "ocs_error"), answer.text
+            assert ((await stage.claims()).get("deep") == "unknown") is unknown
+        assert stage.world.faults == []
+
+
+async def test_the_zone_that_a_refusal_names_is_an_id_and_a_name(tmp_path: Path) -> None:
+    zone = {"Id": {"nested": [1]}, "name": ["not", "a", "name"], "secret": "x"}
+    async with open_stage(tmp_path) as stage:
+        between = twist(stage)
+        row = next(row for row in ROWS if row.operation == "create_location_zone")
+        answer = await ask(
+            stage,
+            between,
+            row,
+            "createLocationZone",
+            lambda _: orjson.dumps({"status": {"code": 10002}, "createLocationZone": {"existingLZ": zone}}),
+            "k",
+        )
+        assert (answer.status_code, answer.json()["details"]) == (502, {"existingLZ": {}})
+
+
+@pytest.mark.parametrize("path", ["/v1/tariffs/7001?verbose=true", "/v1/location-zones/detailed?verbose=true"])
+async def test_a_token_inside_an_array_that_is_handed_on_is_taken_out(tmp_path: Path, path: str) -> None:
+    def laden(document: Any) -> bytes:
+        value = next(value for name, value in document.items() if name != "status")
+        for row in cast(list[dict[str, object]], value["rule"] if isinstance(value, dict) else value):
+            row["credential"] = f"Token {SIMULATED_TOKEN}"
+        return orjson.dumps(document)
+
+    async with open_stage(tmp_path) as stage:
+        between = twist(stage)
+        between.method, between.change = {"t": "getCustomerTariff", "l": "listDetailedLocationZone"}[path[4]], laden
+        answer = await stage.managed.get(path)
+        assert answer.status_code == 200 and len(answer.content) > 100_000
+        assert SIMULATED_TOKEN not in answer.text
+        assert {row["credential"] for row in answer.json()["data"]} == {"Token ***"}
