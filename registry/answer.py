@@ -1,5 +1,6 @@
 """The pipeline's caller: every door asks here, so that every failure of every call becomes a body in one place."""
 
+from asyncio import timeout
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
@@ -7,10 +8,11 @@ from typing import Any
 import orjson
 
 from registry.call import Call, Reply
-from registry.errors import BadRequest, Internal, Refusal, Unauthorized
+from registry.errors import BadRequest, Internal, OcsError, Refusal, Unauthorized
 from registry.pipeline import Pipeline, line
 
 GATHERED = 8 << 20
+GATHERED_SECONDS = 60.0
 
 Report = Callable[[Call, BaseException], None]
 
@@ -49,7 +51,7 @@ async def gathered(reply: Reply, request_id: str) -> Reply:
         return reply
     body = bytearray()
     try:
-        async with aclosing(reply.passed.pieces) as pieces:
+        async with timeout(GATHERED_SECONDS), aclosing(reply.passed.pieces) as pieces:
             async for piece in pieces:
                 body += piece
                 if len(body) > GATHERED:
@@ -57,6 +59,7 @@ async def gathered(reply: Reply, request_id: str) -> Reply:
                         f"The answer has more than {GATHERED >> 20} MiB, more than this door hands on",
                         hint="Narrow it with the operation's filters, or read it over HTTP",
                     )
-    except Refusal as refusal:
+    except (Refusal, TimeoutError) as error:
+        refusal = error if isinstance(error, Refusal) else OcsError("The provider's answer did not come to its end in time; call again")
         return Reply(refusal.status, orjson.dumps(refusal.body(request_id)), headers=dict(refusal.headers), refusal=refusal)
     return Reply(reply.status, bytes(body), headers=reply.headers, next_cursor=reply.next_cursor, note=reply.note)

@@ -1,6 +1,7 @@
 """Idempotency claims: the row is the lock, and its INSERT decides every race (storage.md 4)."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -97,6 +98,7 @@ FREEZE_ORPHANS = Command(
     )
     .values(state="unknown")
 )
+FORGET = Command(sa.delete(CLAIM).where(CLAIM.c.operation == sa.bindparam("operation_id")))
 SWEEP = Command(sa.delete(CLAIM).where(CLAIM.c.expires_at <= sa.bindparam("now"), CLAIM.c.state == "done"))
 
 
@@ -203,3 +205,8 @@ def freeze_orphans(connection: Connection, *, now: float) -> int:
 def sweep_claims(connection: Connection, *, now: float) -> int:
     """Forget keys whose retention has ended."""
     return connection.run(SWEEP, now=int(now))
+
+
+def forget_claims(connection: Connection, *, operations: Sequence[str]) -> None:
+    """Drop the keys of these operations: what their answers tell of does not exist any more."""
+    connection.run_many(FORGET, [{"operation_id": operation} for operation in operations])

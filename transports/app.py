@@ -75,6 +75,7 @@ class Application:
         await receive()
         service = self.service
         demo = await service.start(seed=True)
+        await service.begin_network([o.id for o in CATALOGUE.operations.values() if o.upstream and not o.read_only])
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)
             if service.upstream.sandbox is not None:

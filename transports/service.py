@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
@@ -20,6 +20,7 @@ from registry.limits import Limits
 from registry.pipeline import Pipeline
 from registry.ports import SharedSecrets, Site
 from storage.accounts import leave_simulation
+from storage.claims import forget_claims
 from storage.directory import StoreDirectory
 from storage.journal import StoreJournal
 from storage.migrate import ensure_current
@@ -88,6 +89,11 @@ class Service:
         # A real charging system has no demo account: there the organisation is connected by hand.
         account = None if self.upstream.sandbox is None else DEMO_ACCOUNT
         return await ensure_demo(self.store, self.ids, self.clock, account=account)
+
+    async def begin_network(self, operations: Sequence[str]) -> None:
+        """A simulated network of this process begins anew, so the stored answers of operations that changed it tell of nothing."""
+        if self.upstream.sandbox is not None and self.settings.embedded:
+            await self.store.write(forget_claims, operations=operations)
 
     async def keep_books(self) -> None:
         """Write what is buffered, every half second, until cancelled: at most a second of it can be lost."""

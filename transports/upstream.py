@@ -78,7 +78,7 @@ def simulated(settings: Settings, clock: Clock, push_url: str) -> Sandbox:
             reseller.push = PushTarget(usage_url=push_url, esim_url=push_url, location_url=push_url)
         return made
 
-    return Sandbox(world, wall=clock.now, following=True, step=STEP_SECONDS)
+    return Sandbox(world, wall=clock.now, following=True, offset=0.0, step=STEP_SECONDS)
 
 
 async def keep_simulating(sandbox: Sandbox, app: App) -> None:

@@ -13,6 +13,8 @@ from clients.ocs.failure import Unreadable
 from clients.ocs.numbers import decimal, integer
 from clients.ocs.wire.members import Json
 
+SECRETS = frozenset({"pin1", "pin2", "puk1", "puk2"})
+"""What unlocks a card. Nobody here needs it, so it is dropped as soon as it is read, wherever it stands."""
 Fit = Callable[[Json], Json]
 """The value itself where it fits, else what it stands for."""
 
@@ -68,6 +70,9 @@ def members(kind: type) -> Fit:
     def fitted(value: Json) -> Json:
         if type(value) is not dict:
             raise Unreadable("an object is expected")
+        if not value.keys().isdisjoint(SECRETS):
+            for name in SECRETS & value.keys():
+                del value[name]
         wrong = [name for name, found in value.items() if name in kept and type(found) not in kept[name]]
         for name in wrong:
             put(value, name, scalars[name])

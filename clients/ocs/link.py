@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import TypeVar
 
 import anyio
@@ -156,7 +156,8 @@ class OcsLink:
                 reply = await held.enter_async_context(streamed)
                 if reply.status != 200:
                     return outcome.wrong_status(asked, reply.status)
-                code, passed = await begin(self._mask.parts(reply.chunks), key, asked.method)
+                chunks = await held.enter_async_context(aclosing(self._mask.parts(reply.chunks)))
+                code, passed = await begin(chunks, key, asked.method)
                 if code:
                     return outcome.refused(self._settings, asked, code, None)
                 passed.hold(held.pop_all())

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from operations.deps import Ctx
 from operations.services.accounts import AccountRef, OwnAccount, own_account
-from operations.services.balances import BalanceChange, BalanceChanged, refuse_gift
+from operations.services.balances import BalanceChange, BalanceChanged, refuse_gift, sent
 from operations.services.passing import Data
 from operations.services.upstream import Upstream
 from registry.errors import Conflict, NotFound, OcsError
@@ -70,8 +70,7 @@ async def modify_account_balance(ctx: Ctx, params: AccountBalance, held: Held) -
     """
     account, upstream = held.account, held.account.upstream
     refuse_gift(upstream, params, held.balance)
-    await upstream.ocs.reseller.modify_account_balance(
-        account.id, params.amount, set_balance=params.mode == "set", description=params.description or None
-    )
+    amount, put = sent(upstream, params, held.balance)
+    await upstream.ocs.reseller.modify_account_balance(account.id, amount, set_balance=put, description=params.description or None)
     upstream.reads.forget(upstream.identity, "accounts")
     return {"data": {"accountId": account.id, "mode": params.mode, "amount": params.amount}}

@@ -32,7 +32,7 @@ class BridgeReply(TypedDict):
 
 
 OK: BridgeReply = {"result": {"code": 0, "msg": "OK"}}
-LINE = {"iccid": "8988303000000912345", "imsi": "001010123456789"}
+LINE = {"iccid": "8988303700000100286", "imsi": "001010123456789"}
 PLACE = {"mcc": 208, "mnc": 1, "lac": 4711, "cellId": 21, "rat": "LTE", "eventTimeUtc": "2026-11-20T09:00:00"}
 
 

@@ -72,7 +72,7 @@ class Observed(TypedDict):
     examples=[
         Example(
             "A SIM joined a network in France",
-            {"bridge_type": "network.attach", "iccid": "8988303000000912345", "data": {"mcc": "208", "mnc": "01"}},
+            {"bridge_type": "network.attach", "iccid": "8988303700000100286", "data": {"mcc": "208", "mnc": "01"}},
             {"ignored": False, "intent": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t"},
         ),
         Example("A type we do not know", {"bridge_type": "weather.report"}, {"ignored": True}),

@@ -45,7 +45,7 @@ class Ingested(TypedDict):
             "The bridge reports 48 MB",
             {
                 "ref": "cdr-77120931",
-                "iccid": "8988303000000912345",
+                "iccid": "8988303700000100286",
                 "bytes": 48_000_000,
                 "usage_type": "data",
                 "occurred_at": "2026-11-20T09:00:00Z",

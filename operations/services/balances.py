@@ -1,6 +1,6 @@
 """Balances: in managed mode nobody gives himself the service's money."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
@@ -10,6 +10,8 @@ from registry.errors import Conflict
 from registry.model import CamelInput
 
 MOST = 1_000_000_000
+PRECISION = 6
+"""Digits after the point that the charging system holds."""
 
 
 class BalanceChange(CamelInput):
@@ -44,3 +46,20 @@ def refuse_gift(upstream: Upstream, change: BalanceChange, balance: float) -> No
             param="amount",
             hint="Ask whoever runs the service to raise it",
         )
+
+
+class Sent(NamedTuple):
+    """What goes to the charging system."""
+
+    amount: float
+    set_balance: bool
+
+
+def sent(upstream: Upstream, change: BalanceChange, balance: float) -> Sent:
+    """The change as it is asked for. Where balances can only be lowered, a set is sent as the difference to what was seen.
+
+    Otherwise usage that is charged between the look and the write would be given back, and whoever sets again and again pays for none.
+    """
+    if change.mode == "adapt" or not upstream.managed or upstream.service_own or change.amount == 0:
+        return Sent(change.amount, change.mode == "set")
+    return Sent(round(change.amount - balance, PRECISION), False)

@@ -24,10 +24,18 @@ class ReadCache:
         if found is not None and found[0] > now:
             return cast(T, found[1])
         value = await load()
-        if len(self._kept) >= KEPT:
-            self._kept.clear()
+        self._let_go(now)
+        self._kept.pop(key, None)  # so that the order is that of age
         self._kept[key] = (now + SECONDS, value)
         return value
+
+    def _let_go(self, now: float) -> None:
+        """What has expired, since some answers take hundreds of megabytes; and the oldest when there are too many."""
+        while self._kept:
+            oldest = next(iter(self._kept))
+            if self._kept[oldest][0] > now and len(self._kept) < KEPT:
+                return
+            del self._kept[oldest]
 
     def forget(self, *beginning: object) -> None:
         """Drop every answer whose key begins so: after a write of ours that changes it."""

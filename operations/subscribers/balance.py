@@ -1,7 +1,7 @@
 """A line's prepaid balance."""
 
 from operations.deps import Ctx
-from operations.services.balances import BalanceChange, BalanceChanged, refuse_gift
+from operations.services.balances import BalanceChange, BalanceChanged, refuse_gift, sent
 from operations.services.lines import Line, LineRef, own_line
 from operations.services.passing import Data
 from registry.errors import Conflict, NotFound, OcsError
@@ -23,8 +23,8 @@ class LineBalance(BalanceChange, LineRef):
     access=own_line,
     raises=[NotFound, Conflict, OcsError],
     examples=[
-        Example("Add five euro", {"iccid": "8988303000000912345", "amount": 5.0}, {"data": {"mode": "adapt", "amount": 5.0}}),
-        Example("Empty it", {"iccid": "8988303000000912345", "amount": 0.0, "mode": "set"}, {"data": {"mode": "set", "amount": 0.0}}),
+        Example("Add five euro", {"iccid": "8988303700000100286", "amount": 5.0}, {"data": {"mode": "adapt", "amount": 5.0}}),
+        Example("Empty it", {"iccid": "8988303700000100286", "amount": 0.0, "mode": "set"}, {"data": {"mode": "set", "amount": 0.0}}),
     ],
 )
 async def modify_subscriber_balance(ctx: Ctx, params: LineBalance, line: Line) -> Data[BalanceChanged]:
@@ -34,8 +34,8 @@ async def modify_subscriber_balance(ctx: Ctx, params: LineBalance, line: Line) -
 
     A balance never goes below 0. In managed mode it can be lowered only: raising it answers 409 `managed_balance`.
     """
-    refuse_gift(line.upstream, params, line.row.get("balance", 0.0))
-    await line.upstream.ocs.subscriber.modify_balance(
-        line.subscriber_id, params.amount, set_balance=params.mode == "set", description=params.description
-    )
+    seen = line.row.get("balance", 0.0)
+    refuse_gift(line.upstream, params, seen)
+    amount, put = sent(line.upstream, params, seen)
+    await line.upstream.ocs.subscriber.modify_balance(line.subscriber_id, amount, set_balance=put, description=params.description)
     return {"data": {"mode": params.mode, "amount": params.amount}}

@@ -108,7 +108,7 @@ async def wanted_level(ctx: Ctx, params: BitrateChange) -> Wanted:
     examples=[
         Example(
             "Is this line slowed down?",
-            {"iccid": "8988303000000912345"},
+            {"iccid": "8988303700000100286"},
             {"data": {"limit": "KB_256", "unlimited": False, "bitrate": 256000}},
         )
     ],
@@ -133,7 +133,7 @@ async def hlr_get_bitrate(ctx: Ctx, params: LineRef, line: Line) -> Data[Bitrate
     examples=[
         Example(
             "Slow a line down to 256 kbit/s",
-            {"iccid": "8988303000000912345", "bitrate": 256000},
+            {"iccid": "8988303700000100286", "bitrate": 256000},
             {"data": {"limit": "KB_256", "unlimited": False, "bitrate": 256000}},
         )
     ],

@@ -61,7 +61,7 @@ class Seen(NamedTuple):
     examples=[
         Example(
             "Which cell was this line in last, and where is that?",
-            {"iccid": "8988303000000912345"},
+            {"iccid": "8988303700000100286"},
             {
                 "data": {
                     "latitude": 59.9,

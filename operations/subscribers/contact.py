@@ -57,7 +57,7 @@ class ContactChanged(TypedDict, total=False):
     examples=[
         Example(
             "Name a line",
-            {"iccid": "8988303000000912345", "firstName": "Ingrid", "lastName": "Solberg"},
+            {"iccid": "8988303700000100286", "firstName": "Ingrid", "lastName": "Solberg"},
             {"data": {"name": "Ingrid Solberg"}},
         )
     ],

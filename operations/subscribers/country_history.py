@@ -38,7 +38,7 @@ class CountryHistory(TypedDict):
 
 EXAMPLE: CountryEntered = {
     "type": "country.entered",
-    "iccid": "8988303000000912345",
+    "iccid": "8988303700000100286",
     "country": "FR",
     "mcc": "208",
     "mnc": "01",

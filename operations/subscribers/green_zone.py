@@ -33,7 +33,7 @@ class CounterReset(TypedDict):
     examples=[
         Example(
             "Let a line use the green zone again",
-            {"iccid": "8988303000000912345"},
+            {"iccid": "8988303700000100286"},
             {"data": {"reset": True, "counter": {"subscriberId": 910045, "volumeOnGZ": 0, "lastResetDate": "2027-01-15T12:00:00"}}},
         )
     ],

@@ -22,7 +22,7 @@ IMPOSSIBLE = 14
     examples=[
         Example(
             "Where is this tracker?",
-            {"iccid": "8988303000000912345"},
+            {"iccid": "8988303700000100286"},
             {"data": {"latitude": 59.91, "longitude": 10.75, "accuracy": 300, "dateTime": "2027-01-15T09:41:07"}},
         )
     ],

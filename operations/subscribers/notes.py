@@ -13,7 +13,7 @@ from registry.operation import Example, operation
 from registry.policy import stamp
 from storage.notes import NoteRow, add_note, put_notes, read_notes
 
-ICCID = "8988303000000912345"
+ICCID = "8988303700000100286"
 
 
 class NotesOf(Input):

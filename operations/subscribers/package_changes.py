@@ -118,8 +118,8 @@ class PackageSwitched(PackageDone):
     examples=[
         Example(
             "Two gibibytes in all",
-            {"iccid": "8988303000000912345", "packageId": 3300871, "dataLimit": 2147483648},
-            {"data": {"ok": True, "iccid": "8988303000000912345", "packageId": 3300871, "dataLimit": 2147483648}},
+            {"iccid": "8988303700000100286", "packageId": 3300871, "dataLimit": 2147483648},
+            {"data": {"ok": True, "iccid": "8988303700000100286", "packageId": 3300871, "dataLimit": 2147483648}},
         )
     ],
 )
@@ -148,8 +148,8 @@ async def modify_package_limits(ctx: Ctx, params: LimitsChange, held: OwnPackage
     examples=[
         Example(
             "Pause a package",
-            {"iccid": "8988303000000912345", "packageId": 3300871, "status": "INACTIVE"},
-            {"data": {"ok": True, "iccid": "8988303000000912345", "packageId": 3300871, "status": "INACTIVE"}},
+            {"iccid": "8988303700000100286", "packageId": 3300871, "status": "INACTIVE"},
+            {"data": {"ok": True, "iccid": "8988303700000100286", "packageId": 3300871, "status": "INACTIVE"}},
         )
     ],
 )

@@ -141,11 +141,11 @@ def after_start(package: Package, params: ExpiryChange, now: float) -> datetime:
     examples=[
         Example(
             "The trip is in March",
-            {"iccid": "8988303000000912345", "packageId": 3300871, "start": "2027-03-01T00:00:00Z", "end": "2027-03-31T00:00:00Z"},
+            {"iccid": "8988303700000100286", "packageId": 3300871, "start": "2027-03-01T00:00:00Z", "end": "2027-03-31T00:00:00Z"},
             {
                 "data": {
                     "ok": True,
-                    "iccid": "8988303000000912345",
+                    "iccid": "8988303700000100286",
                     "packageId": 3300871,
                     "start": "2027-03-01T00:00:00Z",
                     "end": "2027-03-31T00:00:00Z",
@@ -181,8 +181,8 @@ async def modify_subscriber_package_active_period(ctx: Ctx, params: PeriodChange
     examples=[
         Example(
             "Another thirty days from now",
-            {"iccid": "8988303000000912345", "packageId": 3300871, "validityDays": 30},
-            {"data": {"ok": True, "iccid": "8988303000000912345", "packageId": 3300871, "expires": "2027-02-14T12:00:00Z"}},
+            {"iccid": "8988303700000100286", "packageId": 3300871, "validityDays": 30},
+            {"data": {"ok": True, "iccid": "8988303700000100286", "packageId": 3300871, "expires": "2027-02-14T12:00:00Z"}},
         )
     ],
 )

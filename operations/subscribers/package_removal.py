@@ -55,7 +55,7 @@ async def doomed_package(ctx: Ctx, params: PackageRef) -> Doomed:
     operator=True,
     access=own_line,
     raises=[NotFound, OcsError],
-    examples=[Example("Strip a returned SIM", {"iccid": "8988303000000912345"}, {"data": {"removed": "all"}})],
+    examples=[Example("Strip a returned SIM", {"iccid": "8988303700000100286"}, {"data": {"removed": "all"}})],
 )
 async def clean_all_packages(ctx: Ctx, params: LineRef, line: Line) -> Data[PackagesRemoved]:
     """Remove every package and series from a line.
@@ -78,7 +78,7 @@ async def clean_all_packages(ctx: Ctx, params: LineRef, line: Line) -> Data[Pack
     examples=[
         Example(
             "Take a package away",
-            {"iccid": "8988303000000912345", "packageId": 3300871},
+            {"iccid": "8988303700000100286", "packageId": 3300871},
             {"data": {"deleted": True, "packageId": 3300871}},
         )
     ],

@@ -97,7 +97,7 @@ def place(row: HeldPackage) -> int:
     examples=[
         Example(
             "What has this line left?",
-            {"iccid": "8988303000000912345", "fields": ["packageId", "state", "pckdatabyte", "useddatabyte", "tsexpirationutc"]},
+            {"iccid": "8988303700000100286", "fields": ["packageId", "state", "pckdatabyte", "useddatabyte", "tsexpirationutc"]},
             {
                 "data": [
                     {
@@ -155,10 +155,10 @@ async def line_and_template(ctx: Ctx, params: NamesTemplate) -> Line:
     examples=[
         Example(
             "Thirty days from now",
-            {"iccid": "8988303000000912345", "packageTemplateId": 55010, "validityPeriod": 30},
+            {"iccid": "8988303700000100286", "packageTemplateId": 55010, "validityPeriod": 30},
             {
                 "data": {
-                    "iccid": "8988303000000912345",
+                    "iccid": "8988303700000100286",
                     "smdpServer": "smdp.sandbox.invalid",
                     "activationCode": "F7K2-QX9M-41TB",
                     "urlQrCode": "LPA:1$smdp.sandbox.invalid$F7K2-QX9M-41TB",

@@ -20,7 +20,7 @@ EXAMPLE: SubscriberPeriod = {"subscriberId": 910045, "period": PERIOD}
     title="Get first and last usage",
     access=own_line,
     raises=[NotFound, OcsError],
-    examples=[Example("Is this line still in use?", {"iccid": "8988303000000912345"}, {"data": EXAMPLE})],
+    examples=[Example("Is this line still in use?", {"iccid": "8988303700000100286"}, {"data": EXAMPLE})],
 )
 async def subscriber_active_period(ctx: Ctx, params: LineRef, line: Line) -> Data[SubscriberPeriod]:
     """Get the first and last usage of a line, UTC.

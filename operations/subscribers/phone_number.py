@@ -52,10 +52,10 @@ class NumberChanged(TypedDict):
     examples=[
         Example(
             "Assign a number",
-            {"iccid": "8988303000000912345", "phoneType": "real", "phoneNumber": "+4790000001"},
+            {"iccid": "8988303700000100286", "phoneType": "real", "phoneNumber": "+4790000001"},
             {"data": {"phoneType": "real", "phoneNumber": "4790000001"}},
         ),
-        Example("Restore the internal number", {"iccid": "8988303000000912345", "phoneType": "fake"}, {"data": {"phoneType": "fake"}}),
+        Example("Restore the internal number", {"iccid": "8988303700000100286", "phoneType": "fake"}, {"data": {"phoneType": "fake"}}),
     ],
 )
 async def affect_subscriber_phone_number(ctx: Ctx, params: Number, line: Line) -> Data[NumberChanged]:

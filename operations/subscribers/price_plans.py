@@ -89,7 +89,7 @@ async def voip_plan_there(ctx: Ctx, params: VoipPlan) -> Line:
     upstream=True,
     access=mobile_plan_there,
     raises=[NotFound, OcsError],
-    examples=[Example("Charge by another price list", {"iccid": "8988303000000912345", "planId": 530}, {"data": {"planId": 530}})],
+    examples=[Example("Charge by another price list", {"iccid": "8988303700000100286", "planId": 530}, {"data": {"planId": 530}})],
 )
 async def modify_subscriber_mobile_plan(ctx: Ctx, params: MobilePlan, line: Line) -> Data[PlanChanged]:
     """Choose the price list for a line's usage outside packages, or remove it."""
@@ -104,7 +104,7 @@ async def modify_subscriber_mobile_plan(ctx: Ctx, params: MobilePlan, line: Line
     upstream=True,
     access=voip_plan_there,
     raises=[NotFound, OcsError],
-    examples=[Example("Charge calls over IP by a plan", {"iccid": "8988303000000912345", "planId": 92}, {"data": {"planId": 92}})],
+    examples=[Example("Charge calls over IP by a plan", {"iccid": "8988303700000100286", "planId": 92}, {"data": {"planId": 92}})],
 )
 async def modify_subscriber_voip_plan(ctx: Ctx, params: VoipPlan, line: Line) -> Data[PlanChanged]:
     """Choose the price list for a line's calls over IP, or remove it."""

@@ -93,7 +93,7 @@ class OwnSeries(NamedTuple):
     examples=[
         Example(
             "Every month from the first use on",
-            {"iccid": "8988303000000912345", "packageTemplateId": 55032, "activateAtFirstUse": True},
+            {"iccid": "8988303700000100286", "packageTemplateId": 55032, "activateAtFirstUse": True},
             {
                 "data": {
                     "packageInfo": {
@@ -108,7 +108,7 @@ class OwnSeries(NamedTuple):
                         "packageId": 3300872,
                     },
                     "simInfo": {
-                        "iccid": "8988303000000912345",
+                        "iccid": "8988303700000100286",
                         "smdpServer": "smdp.sandbox.invalid",
                         "activationCode": "F7K2-QX9M-41TB",
                         "urlQrCode": "LPA:1$smdp.sandbox.invalid$F7K2-QX9M-41TB",
@@ -175,7 +175,7 @@ def series_in(held: PackageList, id: int) -> int:
     examples=[
         Example(
             "No further packages",
-            {"iccid": "8988303000000912345", "packageId": 3300872, "action": "stop"},
+            {"iccid": "8988303700000100286", "packageId": 3300872, "action": "stop"},
             {"data": {"recurringId": 6021, "active": False}},
         )
     ],

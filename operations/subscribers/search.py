@@ -50,7 +50,7 @@ class SubscriberPage(Data[list[SubscriberRow]]):
 
 
 EXAMPLE: SubscriberRow = {
-    "iccid": "8988303000000912345",
+    "iccid": "8988303700000100286",
     "msisdn": "882390910045",
     "subscriberName": "Anna Berg",
     "currentStatus": "Active",

@@ -25,7 +25,7 @@ EXAMPLE: ProviderStatus = {
     title="Get profile history",
     access=own_line,
     raises=[NotFound, OcsError],
-    examples=[Example("Did the customer install the eSIM?", {"iccid": "8988303000000912345"}, {"data": [EXAMPLE]})],
+    examples=[Example("Did the customer install the eSIM?", {"iccid": "8988303700000100286"}, {"data": [EXAMPLE]})],
 )
 async def get_sim_provider_status(ctx: Ctx, params: LineRef, line: Line) -> Data[list[ProviderStatus] | None]:
     """Get the life of an eSIM profile: released, downloaded, installed, enabled.

@@ -43,7 +43,7 @@ class SimStatusChanged(TypedDict):
     examples=[
         Example(
             "Return a SIM to stock",
-            {"iccid": "8988303000000912345", "status": "DISABLED"},
+            {"iccid": "8988303700000100286", "status": "DISABLED"},
             {"data": {"status": "DISABLED", "simId": 760112, "warning": FREED}},
         )
     ],

@@ -79,7 +79,7 @@ async def line_with_number(ctx: Ctx, params: Message) -> Line:
     examples=[
         Example(
             "Tell a traveller",
-            {"iccid": "8988303000000912345", "message": "Your data is used up. Reply STOP to end."},
+            {"iccid": "8988303700000100286", "message": "Your data is used up. Reply STOP to end."},
             {"data": {"sent": True, "unicode": False, "length": 40}},
         )
     ],

@@ -86,7 +86,7 @@ async def own_line_over(ctx: Ctx, params: UsageRange | EventRange) -> LineWindow
     examples=[
         Example(
             "How much data did this line use in the first half of January?",
-            {"iccid": "8988303000000912345", "start": "2027-01-01", "end": "2027-01-15", "records": False},
+            {"iccid": "8988303700000100286", "start": "2027-01-01", "end": "2027-01-15", "records": False},
             {"data": EXAMPLE_USAGE},
         )
     ],
@@ -131,7 +131,7 @@ def without_records(usage: SubscriberUsage) -> SubscriberUsage:
     examples=[
         Example(
             "Did this line register in a network yesterday?",
-            {"iccid": "8988303000000912345", "start": "2027-01-14", "end": "2027-01-14"},
+            {"iccid": "8988303700000100286", "start": "2027-01-14", "end": "2027-01-14"},
             {"data": EXAMPLE_EVENTS},
         )
     ],

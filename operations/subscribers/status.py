@@ -52,7 +52,7 @@ class StatusChanged(TypedDict):
     operator=True,
     access=own_line,
     raises=[NotFound, Conflict, OcsError],
-    examples=[Example("Pause a line", {"iccid": "8988303000000912345", "status": "SUSPENDED"}, {"data": {"status": "SUSPENDED"}})],
+    examples=[Example("Pause a line", {"iccid": "8988303700000100286", "status": "SUSPENDED"}, {"data": {"status": "SUSPENDED"}})],
 )
 async def modify_subscriber_status(ctx: Ctx, params: StatusChange, line: Line) -> Data[StatusChanged]:
     """Activate, suspend, deactivate or end a line.

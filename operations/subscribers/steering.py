@@ -58,7 +58,7 @@ async def list_there(ctx: Ctx, params: Steering) -> Line:
     operator=True,
     access=list_there,
     raises=[NotFound, OcsError],
-    examples=[Example("Prefer the Nordic networks", {"iccid": "8988303000000912345", "listId": 17}, {"data": {"listId": 17}})],
+    examples=[Example("Prefer the Nordic networks", {"iccid": "8988303700000100286", "listId": 17}, {"data": {"listId": 17}})],
 )
 async def modify_subscriber_steering_list(ctx: Ctx, params: Steering, line: Line) -> Data[SteeringChanged]:
     """Assign a steering list (preferred networks) to a line, or remove it.
@@ -76,7 +76,7 @@ async def modify_subscriber_steering_list(ctx: Ctx, params: Steering, line: Line
     upstream=True,
     access=own_line,
     raises=[NotFound, OcsError],
-    examples=[Example("Tell the SIM", {"iccid": "8988303000000912345"}, {"data": {"pushed": True}})],
+    examples=[Example("Tell the SIM", {"iccid": "8988303700000100286"}, {"data": {"pushed": True}})],
 )
 async def push_steering_to_subscriber(ctx: Ctx, params: LineRef, line: Line) -> Data[SteeringPushed]:
     """Send a line's steering list to its SIM.

@@ -28,7 +28,7 @@ class NewSubscriber(CamelInput):
 
 
 EXAMPLE: SubscriberRow = {
-    "iccid": "8988303000000912345",
+    "iccid": "8988303700000100286",
     "imsi": "901700000912345",
     "msisdn": "882390910045",
     "currentStatus": "Active",
@@ -58,7 +58,7 @@ async def own_line_in_full(ctx: Ctx, params: SubscriberQuery) -> Line:
     title="Get line",
     access=own_line_in_full,
     raises=[NotFound, OcsError],
-    examples=[Example("What do we know of this line?", {"iccid": "8988303000000912345"}, {"data": EXAMPLE})],
+    examples=[Example("What do we know of this line?", {"iccid": "8988303700000100286"}, {"data": EXAMPLE})],
 )
 async def get_subscriber(ctx: Ctx, params: SubscriberQuery, line: Line) -> Data[SubscriberRow]:
     """Get one line: status, identifiers, SIM, last network, histories.

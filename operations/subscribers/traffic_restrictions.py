@@ -85,7 +85,7 @@ async def merge(ctx: Ctx, params: Restrictions) -> Merged:
     examples=[
         Example(
             "Data only",
-            {"iccid": "8988303000000912345", "moc": False, "mtc": False, "sms": False},
+            {"iccid": "8988303700000100286", "moc": False, "mtc": False, "sms": False},
             {"data": {"data": True, "moc": False, "mtc": False, "sms": False}},
         )
     ],

@@ -101,9 +101,14 @@ async def test_a_managed_balance_is_not_raised(stage: Stage, body: dict[str, obj
 
 async def test_a_managed_balance_may_be_set_lower(stage: Stage) -> None:
     stage.network.accounts[8101].balance = 400_000_000
-    said = await confirmed(stage.managed, "/v1/accounts/8101/balance", {"amount": 400, "mode": "set"})
-    assert said.status_code == 200
-    assert stage.calls("modifyAccountBalance") == snapshot([{"accountId": 8101, "amount": 400.0, "setBalance": True}])
+    for amount, left in ((150.5, 150_500_000), (0, 0)):
+        said = await confirmed(stage.managed, "/v1/accounts/8101/balance", {"amount": amount, "mode": "set"})
+        assert (said.status_code, said.json()["data"]["amount"]) == (200, amount)
+        assert stage.network.accounts[8101].balance == left
+    # the difference to what was seen, so that no usage meanwhile is given back
+    assert stage.calls("modifyAccountBalance") == snapshot(
+        [{"accountId": 8101, "amount": -249.5}, {"accountId": 8101, "amount": 0.0, "setBalance": True}]
+    )
 
 
 async def test_the_service_itself_and_own_tokens_raise_balances(stage: Stage) -> None:

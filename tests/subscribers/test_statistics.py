@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clients.ocs.wire.members import Json
 from operations.services.event_sums import events_sum
 from operations.services.usage_sums import usage_sum
 from operations.services.windows import Window, weeks
@@ -190,7 +189,7 @@ def test_sums_are_by_member_type_country_and_operator() -> None:
     assert line["subsPeriodUsages"][1]["subsDailyUsages"] == [{"quantity": 5}, {"quantity": 1}]
 
 
-def event(time: str) -> dict[str, Json]:
+def event(time: str) -> dict[str, object]:
     """One event of any protocol."""
     return {"eventTime": time}
 

@@ -11,7 +11,7 @@ import typer
 
 from storage.accounts import Organisation, list_organisations, set_connection
 from storage.sealed_fields import OWN_TOKEN_FIELD
-from transports.cli.connect_check import Connection, check
+from transports.cli.connect_check import Wanted, check
 from transports.cli.failure import Failure
 from transports.cli.local import open_local
 from transports.cli.render import print_line
@@ -37,14 +37,14 @@ def connect(
     """
     if (account is None) is not own_token_stdin:
         raise Failure("give either --account ID or --own-token-stdin, and not both")
-    wanted = Connection(account, read_token() if own_token_stdin else None)
+    wanted = Wanted(account, read_token() if own_token_stdin else None)
     change(data, organisation, wanted, checked=not unchecked)
     print_line(f"{organisation} is connected " + (f"to account {account}" if wanted.token is None else "with its own token"))
 
 
 def disconnect(organisation: Org, data: Data = None) -> None:
     """Disconnect an organisation from the charging system; its token is forgotten. A running server follows with the next call."""
-    change(data, organisation, Connection(), checked=False)
+    change(data, organisation, Wanted(), checked=False)
     print_line(f"{organisation} is not connected")
 
 
@@ -72,13 +72,13 @@ def read_token() -> str:
     return token
 
 
-def change(data: Path | None, organisation: str, wanted: Connection, *, checked: bool) -> None:
+def change(data: Path | None, organisation: str, wanted: Wanted, *, checked: bool) -> None:
     """Store the connection, the token sealed."""
     if not asyncio.run(store(data, organisation, wanted, checked=checked)):
         raise Failure(f"{organisation}: no such organisation; `reseller org list` names them", exit_code=1)
 
 
-async def store(data: Path | None, organisation: str, wanted: Connection, *, checked: bool) -> bool:
+async def store(data: Path | None, organisation: str, wanted: Wanted, *, checked: bool) -> bool:
     """Whether there is such an organisation; one that is not there changes nothing, and the charging system is not asked."""
     settings = load_settings(os.environ, env_file=Path(".env"), data=data)
     service = await open_local(settings)
@@ -96,7 +96,7 @@ async def store(data: Path | None, organisation: str, wanted: Connection, *, che
         await service.stop()
 
 
-def mode_of(wanted: Connection) -> str | None:
+def mode_of(wanted: Wanted) -> str | None:
     """As the database names it; None: not connected."""
     if wanted.token is not None:
         return "own"

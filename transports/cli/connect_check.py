@@ -18,14 +18,14 @@ WAY_OUT = "nothing was changed; --unchecked connects without asking"
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
-    """What an organisation is to be connected to: an account, or a reseller of its own."""
+class Wanted:
+    """What an organisation is to be connected to: an account, the reseller of a token, or nothing."""
 
     account: int | None = None
     token: str | None = field(default=None, repr=False)
 
 
-async def check(settings: Settings, wanted: Connection) -> None:
+async def check(settings: Settings, wanted: Wanted) -> None:
     """Refuse what the charging system does not know. What cannot be asked here is told on stderr and taken as it is."""
     own = settings.ocs_token.get_secret_value()
     if not settings.ocs_url:
@@ -38,7 +38,7 @@ async def check(settings: Settings, wanted: Connection) -> None:
         await check_account(settings, own, wanted.account)
 
 
-def subject(wanted: Connection) -> str:
+def subject(wanted: Wanted) -> str:
     """In words."""
     return "the token" if wanted.account is None else f"account {wanted.account}"
 
@@ -50,7 +50,7 @@ async def check_token(settings: Settings, token: str) -> None:
     except Refusal as refusal:
         if isinstance(refusal, OcsError) and refusal.ocs_code == TOKEN_REFUSED:
             fix = "give the token that the provider gave the organisation, and see that SERVICE_OCS_AUTH is the way it takes it"
-            raise Failure(f"standard input: {refusal.message} {fix}; {WAY_OUT}", exit_code=1) from None
+            raise Failure(f"standard input: {refusal.message} Fix: {fix}; {WAY_OUT}", exit_code=1) from None
         raise unasked(settings, refusal) from None
 
 
@@ -66,7 +66,7 @@ async def check_account(settings: Settings, token: str, account: int | None) -> 
 
 def unasked(settings: Settings, refusal: Refusal) -> Failure:
     """It did not answer as it should."""
-    return Failure(f"{settings.ocs_url}: {refusal.message} {fix_of(refusal)}; {WAY_OUT}", exit_code=3)
+    return Failure(f"{settings.ocs_url}: {refusal.message} Fix: {fix_of(refusal)}; {WAY_OUT}", exit_code=3)
 
 
 def listed(known: dict[int, str]) -> str:

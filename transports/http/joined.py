@@ -34,7 +34,7 @@ class Joined(asyncio.Transport):
 
     def _flush(self) -> None:
         head, self._head = self._head, b""
-        if head:
+        if head and not self._inner.is_closing():  # the client may have gone since: uvloop would raise
             self._inner.write(head)
 
     def close(self) -> None:
