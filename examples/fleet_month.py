@@ -12,12 +12,15 @@ docs/simulated-network.md has more of it. The network's clock moves here; the se
 import os
 import sys
 import time
+import uuid
 from typing import Any
 
 import httpx
 
 MIB = 1 << 20
 DATA = 33
+PATIENCE = 60
+"""Seconds without a notification being taken until that is an error."""
 TRIP = (("no", 300), ("fr", 1300), ("de", 500), ("es", 200))
 """A country and how many MiB are used in it, week by week; the package holds 1024."""
 
@@ -29,8 +32,8 @@ class Service:
         self.http = http
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None, **query: Any) -> Any:
-        """What an operation answers. A key makes it safe to send a write again."""
-        headers = {"Idempotency-Key": f"fleet-month{path.replace('/', '-')}"} if path.endswith("/recurring") else {}
+        """What an operation answers. A key makes it safe to send a write again; a new one each time, since a new network knows none."""
+        headers = {"Idempotency-Key": f"fleet-month-{uuid.uuid4()}"} if path.endswith("/recurring") else {}
         said = self.http.request(method, f"/v1/{path}", json=body, params=query, headers=headers)
         if said.is_error:
             sys.exit(f"{method} {path}: {said.status_code} {said.json().get('error', said.text)}\n{said.json().get('hint', '')}")
@@ -51,12 +54,16 @@ class Network:
         return said.json()
 
     def told(self) -> None:
-        """Wait until its notifications have been delivered."""
-        for _ in range(600):
-            if self.ask("state")["pushesWaiting"] == 0:
+        """Wait until its notifications, those of all lines, have been answered."""
+        waiting, since = -1, time.monotonic()
+        while time.monotonic() - since < PATIENCE:
+            left = self.ask("state")["pushesWaiting"]
+            if left == 0:
                 return
+            if left != waiting:
+                waiting, since = left, time.monotonic()
             time.sleep(0.1)
-        sys.exit("the network's notifications are not taken; is the address of --push-to right?")
+        sys.exit(f"{waiting} of the network's notifications are not taken; is the address of --push-to right?")
 
 
 def week(service: Service, network: Network, iccid: str, iso2: str, mebibytes: int) -> None:
@@ -102,13 +109,23 @@ def books(service: Service, network: Network, iccid: str, first: str) -> bool:
     return adds_up
 
 
+def ready(service: Service, iccid: str) -> None:
+    """The package has made the line active; if not, say what is wrong before the phone does."""
+    line = service.ask("GET", f"subscribers/{iccid}")
+    if line["currentStatus"] != "Active" or not line["allowedData"]:
+        sys.exit(f"line {iccid} cannot use data: it is {line['currentStatus']}, data is {'' if line['allowedData'] else 'not '}allowed")
+
+
 def main(service: Service, network: Network) -> None:
     """A line from the shelf gets a weekly package and travels."""
-    line = next(row for row in service.ask("GET", "subscribers") if row["sim"]["status"] == "FREE")
-    iccid = line["iccid"]
+    line = next((row for row in service.ask("GET", "subscribers") if row["sim"]["status"] == "FREE"), None)
     templates = service.ask("GET", "package-templates")
-    template = next(row for row in templates if row["prepaidpackagetemplatename"] == "Europe weekly 1GB")
+    template = next((row for row in templates if row["prepaidpackagetemplatename"] == "Europe weekly 1GB"), None)
+    if line is None or template is None:
+        sys.exit("no free line, or no template Europe weekly 1GB: start the network anew, or is the service connected to another one?")
+    iccid = line["iccid"]
     service.ask("POST", f"subscribers/{iccid}/packages/recurring", {"packageTemplateId": template["templateId"]})
+    ready(service, iccid)
     print(f"line {iccid}: {template['prepaidpackagetemplatename']}, {template['databyte'] / MIB:.0f} MiB every week")
     first = network.ask("state")["now"][:10]
     for iso2, mebibytes in TRIP:

@@ -35,6 +35,12 @@ def kind_of(annotation: Any) -> str:
     return {int: "int", float: "float", bool: "bool"}.get(annotation, "str")
 
 
+def headers_of(operation: Operation[Any, Any]) -> dict[str, str]:
+    """What comes as a header and is often sent as a field, by the letters of its name."""
+    found = {"confirmtoken": "X-Confirm-Token"} if operation.confirm else {}
+    return found if operation.once is None else found | {"idempotencykey": operation.once.header}
+
+
 class Binding(Generic[P]):
     """How one operation reads its input, whatever the door."""
 
@@ -49,13 +55,14 @@ class Binding(Generic[P]):
             raise TypeError(f"{operation.id}: the path names {missing}, which {model.__name__} does not have")
         self.in_query: bool = operation.method in ("GET", "DELETE")
         self.has_body: bool = not self.in_query
+        self._headers: dict[str, str] = headers_of(operation)
         self._validate: Any = None
 
     def gather(self, path: Mapping[str, str], query: str, body: bytes) -> bytes:
         """The JSON of the whole input of an HTTP request; path parameters win by construction, since they are not body fields."""
         if self.has_body:
             if query:
-                raise BadRequest("This operation takes no query parameters", code="unknown_field", hint="Send the fields in the JSON body")
+                raise self._no_query(query)
             if not self.path_names and body:
                 if not isinstance(guard.parse(body), dict):
                     raise BadRequest("The body must be a JSON object", code="invalid_json")
@@ -83,16 +90,23 @@ class Binding(Generic[P]):
             return self._validate(raw)
         except ValidationError as error:
             if not any(isinstance(detail["input"], float) for detail in error.errors(include_url=False)):
-                raise teaching.refuse(self._model, error) from None
+                raise teaching.refuse(self._model, error, self._headers) from None
         try:
             return self._validate(orjson.dumps(guard.with_whole_numbers(raw)))
         except ValidationError as error:
-            raise teaching.refuse(self._model, error) from None
+            raise teaching.refuse(self._model, error, self._headers) from None
 
     def encode(self, values: Mapping[str, Any]) -> bytes:
         """JSON again, after the texts of path and query became values."""
         guard.check_value(values)
         return orjson.dumps(values)
+
+    def _no_query(self, query: str) -> BadRequest:
+        for part in query.split("&"):
+            header = teaching.header_meant(name := part.partition("=")[0], self._headers)
+            if header is not None:
+                return teaching.misplaced(teaching.printable(name[:80]), header)
+        return BadRequest("This operation takes no query parameters", code="unknown_field", hint="Send the fields in the JSON body")
 
     def _object(self, body: bytes) -> dict[str, Any]:
         if not body:

@@ -56,6 +56,7 @@ class ConfirmTokenRequiredBody(TypedDict):
     confirm_token: str
     expires_in_seconds: int
     route: str
+    hint: str
 
 
 class OcsErrorBody(Error):
@@ -172,6 +173,12 @@ class Conflict(Refusal):
 
     status = 409
     code = "conflict"
+
+
+class EndOfLife(Conflict):
+    """The line has reached its end of life and takes no more changes."""
+
+    code = "subscriber_end_of_life"
 
 
 class OrgNotConnected(Refusal):
@@ -334,7 +341,8 @@ class ConfirmTokenRequired(Refusal):
     body_type = ConfirmTokenRequiredBody
 
     def __init__(self, message: str, *, confirm_token: str, expires_in_seconds: int, route: str) -> None:
-        super().__init__(message)
+        how = f"Repeat the same request with the header X-Confirm-Token: {confirm_token}, within {expires_in_seconds} s"
+        super().__init__(message, hint=how)
         self.confirm_token, self.expires_in_seconds, self.route = confirm_token, expires_in_seconds, route
 
     def body(self, request_id: str) -> dict[str, object]:
@@ -343,4 +351,5 @@ class ConfirmTokenRequired(Refusal):
             "confirm_token": self.confirm_token,
             "expires_in_seconds": self.expires_in_seconds,
             "route": self.route,
+            "hint": self.hint,
         }

@@ -36,11 +36,15 @@ class Auth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """How an operation treats the Idempotency-Key header."""
+    """How an operation treats the Idempotency-Key header.
+
+    `shown`: a tool's definition names an optional key too, because a call that is repeated without one has a second effect.
+    """
 
     required: bool = False
     forever: bool = False
     alias: str | None = None
+    shown: bool = False
 
     @property
     def header(self) -> str:

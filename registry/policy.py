@@ -153,7 +153,7 @@ async def authorize(call: Call, caller: Caller, directory: Directory, site: Site
         raise Conflict(
             "You are signed in but belong to no organisation, and this operation acts for one",
             code="organization_required",
-            hint="Create an organisation with POST /v1/signup, or ask its admin to invite you",
+            hint="Have whoever runs the service add you to an organisation",
         )
     if operation.auth in (Auth.BEARER, Auth.SESSION):
         require(operation.scope, caller, site)

@@ -43,10 +43,11 @@ def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | N
     for name, value in (defaults or {}).items():
         properties[name] = {**properties[name], "default": value}
     required: list[str] = schema.pop("required", [])
-    if operation.once is not None and operation.once.required:
-        # Choice: where the key is optional it is taken too, but not shown: every definition is read by every model every time.
+    once = operation.once
+    if once is not None and (once.required or once.shown):
+        # Choice: elsewhere an optional key is taken too, but not shown: every definition is read by every model every time.
         properties["idempotency_key"] = KEY
-        required.append("idempotency_key")
+        required += ["idempotency_key"] if once.required else []
     if operation.confirm:
         properties["confirm_token"] = TOKEN
     shown: Json = {"type": "object", "properties": properties}
@@ -70,6 +71,13 @@ def output_schema(result: Any) -> Answer:
         wrap = "data" if schema.get("type") == "array" else "result"
         schema = {"type": "object", "properties": {wrap: schema}, "required": [wrap]}
     return Answer({**schema, **compact.kept()}, wrap)
+
+
+def members_of(operation: Operation[Any, Any]) -> frozenset[str]:
+    """The members that the rows of a list's answer are declared with. Slow: it is asked for refusals only."""
+    whole = output_schema(operation.result).schema
+    lists: list[Json] = [answer.get("properties", {}).get("data", {}) for answer in whole.get("anyOf", [whole])]
+    return frozenset(name for rows in lists for name in rows.get("items", {}).get("properties", {}))
 
 
 class Compact:

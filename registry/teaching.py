@@ -1,6 +1,7 @@
 """A validation failure as one sentence: the field, the value seen, the rule, the fix."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel
@@ -10,6 +11,7 @@ from registry import spelling
 from registry.errors import BadRequest
 from registry.redaction import mask
 
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 RULES: Mapping[str, str] = {
     "greater_than": "must be > {gt}",
     "greater_than_equal": "must be >= {ge}",
@@ -34,7 +36,7 @@ RULES: Mapping[str, str] = {
 }
 
 
-def refuse(model: type[BaseModel], error: ValidationError) -> BadRequest:
+def refuse(model: type[BaseModel], error: ValidationError, headers: Mapping[str, str] = NO_HEADERS) -> BadRequest:
     """The first failure, told so that the caller can mend it; unknown fields go first, since they hide typing errors."""
     details = error.errors(include_url=False)
     first = next((d for d in details if d["type"] == "extra_forbidden"), details[0])
@@ -46,12 +48,28 @@ def refuse(model: type[BaseModel], error: ValidationError) -> BadRequest:
         if field is not None:
             canonical = spelling.shown(field, model.model_fields[field])
             return BadRequest(f"{shown}: given twice, it is another spelling of {canonical}", param=shown, hint=f"Send {canonical} once")
+        header = header_meant(param or "", headers)
+        if header is not None:
+            return misplaced(shown, header)
         return BadRequest(f"{shown}: unknown field", code="unknown_field", param=shown, hint=f"Remove it. Known fields: {known}")
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
     shown = printable(mask(param[:80])) if param else None
     if shown is None and first["type"] == "value_error":  # a rule about several fields names them itself
         return BadRequest(str(first.get("ctx", {}).get("error", first["msg"])), hint=None)
     return BadRequest(f"{shown or 'input'}: {sentence(first)}{more}", param=shown, hint=describe(model, first))
+
+
+def header_meant(name: str, headers: Mapping[str, str]) -> str | None:
+    """The header that a field of this name is meant for; `headers` are by their letters alone."""
+    return headers.get("".join(filter(str.isalpha, name.casefold())).removeprefix("x"))
+
+
+def misplaced(name: str, header: str) -> BadRequest:
+    """What belongs into a header came as a field."""
+    text = f"{name}: unknown field; it is the header {header}"
+    argument = header.removeprefix("X-").lower().replace("-", "_")
+    how = f"Send it as the header {header} and not in body or query; a tool call has the argument {argument}"
+    return BadRequest(text, code="unknown_field", param=name, hint=how)
 
 
 def sentence(detail: ErrorDetails) -> str:

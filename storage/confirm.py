@@ -63,10 +63,11 @@ def consume(
     )
     if used is None:
         raise BadRequest(
-            "The confirm token is wrong, used, expired, or was given for another call; nothing was done",
+            "The confirm token is wrong, expired, already used, or was given for another call; this call did nothing",
             code="confirm_token_invalid",
             param="confirm_token",
-            hint="Repeat the call without a token to get a new one; it is valid for 120 seconds, once, for the same input",
+            hint="If it was used, the call that it confirmed was made: look what came of it before you ask again. "
+            "A call without a token gets a new one; it is valid for 120 seconds, once, for the same input",
         )
 
 

@@ -322,16 +322,17 @@ class UpstreamObjectTable(Named, table=True):
 
 
 class CountryEntryTable(Named, table=True):
-    """A line came into a country: the ring behind country-history, the newest 50 of a line."""
+    """A line came into a country: the ring behind country-history, the newest 50 of a line. `account_id` is whose it was then."""
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     iccid: str = Field(sa_type=sa.Text)
     country: str = Field(sa_type=sa.Text)
     mcc: str = Field(sa_type=sa.Text)
     mnc: str | None = Field(default=None, sa_type=sa.Text)
+    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
     occurred_at: float = Field(sa_type=sa.Double)
     created: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = (sa.Index("country_entry_line", "iccid", "occurred_at"),)
+    __table_args__ = (sa.Index("country_entry_line", "iccid", "occurred_at"), sa.Index("country_entry_age", "occurred_at"))
 
 
 class InboundPushTable(Named, table=True):

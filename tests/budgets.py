@@ -12,7 +12,7 @@ SECONDS = {
     "connectivity": 20.0,
     "contract": 90.0,
     "deliveries": 15.0,
-    "docs": 45.0,
+    "docs": 60.0,
     "examples": 20.0,
     "faults": 40.0,
     "http": 20.0,

@@ -5,6 +5,7 @@ Our own thirty lines instead of pydantic-settings, whose import alone costs a th
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,6 +22,15 @@ Network = IPv4Network | IPv6Network
 
 class BadSettings(Exception):
     """A setting is missing or wrong; the message names it and the fix."""
+
+
+class UnknownSetting(BadSettings):
+    """A setting that there is not, and the one that was probably meant."""
+
+    def __init__(self, name: str) -> None:
+        self.near = next(iter(get_close_matches(name, [PREFIX + known.upper() for known in Settings.model_fields], n=1, cutoff=0.85)), None)
+        guess = f"; did you mean {self.near}?" if self.near else ";"
+        super().__init__(f"unknown setting {name}{guess} `reseller doctor` lists the known ones")
 
 
 def split(value: object) -> object:
@@ -211,7 +221,7 @@ def load_settings(environment: Mapping[str, str], *, env_file: Path | None = Non
     named.pop("secrets_dir", None)
     unknown = sorted(set(named) - known)
     if unknown:
-        raise BadSettings(f"unknown setting {PREFIX}{unknown[0].upper()}; `reseller doctor` lists the known ones")
+        raise UnknownSetting(PREFIX + unknown[0].upper())
     values = {name: value for name, value in named.items() if value != ""}
     values.update({name: value for name, value in overrides.items() if value is not None})  # pyright: ignore[reportCallIssue, reportArgumentType]  # overrides are typed values, not texts
     try:

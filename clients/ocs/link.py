@@ -157,7 +157,7 @@ class OcsLink:
                 if reply.status != 200:
                     return outcome.wrong_status(asked, reply.status)
                 chunks = await held.enter_async_context(aclosing(self._mask.parts(reply.chunks)))
-                code, passed = await begin(chunks, key, asked.method)
+                code, passed = await begin(chunks, key)
                 if code:
                     return outcome.refused(self._settings, asked, code, None)
                 passed.hold(held.pop_all())

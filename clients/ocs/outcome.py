@@ -11,10 +11,12 @@ from clients.ocs.failure import OcsNotFound
 from clients.ocs.settings import OcsSettings
 from clients.ocs.texts import UNKNOWN_OUTCOME, ZONE_METHOD, refusal_text
 from clients.ocs.wire.members import Json
-from registry.errors import Conflict, OcsError, Refusal
+from registry.errors import EndOfLife, OcsError, Refusal
 
 T = TypeVar("T")
 OK, UNKNOWN_REQUEST, UNEXPECTED, NOT_FOUND, NOT_VISIBLE, END_OF_LIFE, TIMEOUT, TRAFFIC_LIMIT = 0, 1, 3, 6, 11, 17, 18, 100
+LATER = 10
+"""Seconds after which a read may be repeated when the charging system is in trouble."""
 NEVER_SENT: frozenset[FailureKind] = frozenset({"refused", "dns", "blocked"})
 
 
@@ -48,11 +50,11 @@ class Fault:
 
 def refused(settings: OcsSettings, asked: Asked, code: int, payload: Json) -> Fault:
     """The system answered with a status other than 0."""
-    text = refusal_text(code, asked.method)
+    text = refusal_text(code)
     if code == TIMEOUT:
         return overdue(asked)
     if code == END_OF_LIFE:
-        return Fault(Conflict(text, code="subscriber_end_of_life"))
+        return Fault(EndOfLife(text))
     if code in (NOT_FOUND, NOT_VISIBLE):
         return Fault(OcsNotFound(text, ocs_code=code))
     if code == TRAFFIC_LIMIT:
@@ -65,14 +67,14 @@ def refused(settings: OcsSettings, asked: Asked, code: int, payload: Json) -> Fa
 
 def overdue(asked: Asked) -> Fault:
     """It was sent, and no answer came in time; or the system itself says so."""
-    text = f"The charging system did not answer {asked.method} in time."
+    text = "The charging system did not answer in time."
     return Fault(_unknown(asked, text, ocs_code=TIMEOUT, code="ocs_timeout"), again=True)
 
 
 def never_started(settings: OcsSettings, asked: Asked) -> Fault:
     """All places of this token were taken until the time was up."""
     text = (
-        f"{settings.concurrency} calls of this account were under way for {settings.total_seconds:g} s, so {asked.method} was not sent. "
+        f"{settings.concurrency} calls of this account were under way for {settings.total_seconds:g} s, so this one was not sent. "
         "Call again with fewer calls at once."
     )
     return Fault(OcsError(text, code="ocs_timeout", retry_after=1, before_execution=True))
@@ -83,28 +85,33 @@ def not_reached(asked: Asked, kind: FailureKind) -> Fault:
     if kind == "timeout":
         return overdue(asked)
     if kind in NEVER_SENT:
-        text = f"The charging system could not be reached ({kind}), so {asked.method} was not sent. Check its address; try again later."
+        text = f"The charging system could not be reached ({kind}), so the call was not sent. Check its address; try again later."
         return Fault(OcsError(text, before_execution=True), again=True)
-    return Fault(_unknown(asked, f"The connection to the charging system broke during {asked.method} ({kind})."), again=True)
+    return Fault(_unknown(asked, f"The connection to the charging system broke during the call ({kind})."), again=True)
 
 
 def wrong_status(asked: Asked, status: int) -> Fault:
-    """An HTTP status other than 200; business refusals come with 200."""
-    text = f"The charging system answered {asked.method} with HTTP {status} instead of 200. Check its address and the token."
+    """An HTTP status other than 200; business refusals come with 200. Only some of them speak of address or token."""
+    text = f"The charging system answered with HTTP {status} instead of 200. "
+    if status >= 500:
+        return Fault(_unknown(asked, text + "It is in trouble; try again later.", retry_after=LATER), again=True)
+    refused = status in (401, 403, 404)
+    text += "Check its address and the token." if refused else "Report it to the provider if it stays."
     return Fault(_unknown(asked, text), again=True)
 
 
 def unreadable(asked: Asked) -> Fault:
     """An answer that is not what the wire documents."""
-    return Fault(_unknown(asked, f"The charging system's answer to {asked.method} could not be read."), again=True)
+    return Fault(_unknown(asked, "The charging system's answer could not be read."), again=True)
 
 
-def broken_off(method: str) -> OcsError:
+def broken_off() -> OcsError:
     """The rest of a streamed answer did not come."""
-    return OcsError(f"The charging system's answer to {method} broke off. Call again.")
+    return OcsError("The charging system's answer broke off. Call again.")
 
 
-def _unknown(asked: Asked, text: str, *, ocs_code: int | None = None, code: str | None = None) -> OcsError:
+def _unknown(asked: Asked, text: str, *, ocs_code: int | None = None, code: str | None = None, retry_after: int | None = None) -> OcsError:
+    """Whoever repeats a write is told to look first, not when to call again."""
     if asked.write:
-        text += UNKNOWN_OUTCOME
-    return OcsError(text, ocs_code=ocs_code, code=code, outcome_unknown=asked.write)
+        return OcsError(text + UNKNOWN_OUTCOME, ocs_code=ocs_code, code=code, outcome_unknown=True)
+    return OcsError(text, ocs_code=ocs_code, code=code, retry_after=retry_after)

@@ -71,7 +71,7 @@ async def _within(before: bytes, parts: AsyncGenerator[bytes], after: bytes) -> 
         yield after
 
 
-async def begin(chunks: AsyncIterator[bytes], path: tuple[str, ...], method: str) -> tuple[int, RawArray]:
+async def begin(chunks: AsyncIterator[bytes], path: tuple[str, ...]) -> tuple[int, RawArray]:
     """Read the beginning: the status code, and the array at `path`. Small or unusually ordered answers are decoded instead."""
     head, complete = await _read(chunks, HEAD)
     found = None if complete else layout(path).match(head)
@@ -80,7 +80,7 @@ async def begin(chunks: AsyncIterator[bytes], path: tuple[str, ...], method: str
         document = opened(head + rest)
         return status_code(document), RawArray(_whole(document, path))
     code = _code(found.group(1))
-    return code, RawArray(_spliced(head[found.end() :], chunks, method))
+    return code, RawArray(_spliced(head[found.end() :], chunks))
 
 
 async def _read(chunks: AsyncIterator[bytes], most: int) -> tuple[bytes, bool]:
@@ -110,7 +110,7 @@ async def _one(part: bytes) -> AsyncGenerator[bytes]:
     yield part
 
 
-async def _spliced(first: bytes, chunks: AsyncIterator[bytes], method: str) -> AsyncGenerator[bytes]:
+async def _spliced(first: bytes, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     """Choice: members that follow the array are left out; the array's own end is found exactly."""
     scan = ArrayScan()
     part: bytes | None = first
@@ -124,7 +124,7 @@ async def _spliced(first: bytes, chunks: AsyncIterator[bytes], method: str) -> A
             await _drain(chunks)
             return
         part = await _next(chunks)
-    raise broken_off(method)
+    raise broken_off()
 
 
 async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:

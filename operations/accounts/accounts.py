@@ -10,7 +10,7 @@ from clients.ocs.wire.reseller import ResellerAccounts
 from operations.deps import Ctx
 from operations.services.passing import Data, listed
 from operations.services.resellers import ResellerPage, of_reseller
-from operations.services.upstream import Upstream, reach, reseller_for
+from operations.services.upstream import AccountGone, Upstream, reach, reseller_for
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 
@@ -46,7 +46,7 @@ EXAMPLE: AccountRow = {
     upstream=True,
     operator=True,
     title="List accounts",
-    raises=[NotFound, OcsError],
+    raises=[NotFound, AccountGone, OcsError],
     examples=[Example("Which accounts do we have, and what is left on them?", {}, {"data": [EXAMPLE]})],
     tool_defaults={"limit": 20},
 )
@@ -59,7 +59,10 @@ async def list_reseller_accounts(ctx: Ctx, params: ResellerPage) -> Data[list[Ac
     # Choice: in managed mode even the own reseller needs no look-up unless it is named, so the list costs one call.
     requested = None if params.reseller_id is None else await reseller_for(upstream, params.reseller_id)
     resellers = await of_reseller(requested, upstream.ocs.reseller.list_reseller_account(reseller_id=requested))
-    return listed(ctx, account_rows(upstream, resellers), params, account_id)
+    rows = account_rows(upstream, resellers)
+    if upstream.managed and not rows:
+        raise upstream.account_gone()
+    return listed(ctx, rows, params, account_id)
 
 
 def account_rows(upstream: Upstream, resellers: list[ResellerAccounts]) -> list[AccountRow]:

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 from operations.deps import Ctx
 from operations.services.accounts import AccountRef, OwnAccount, own_account
-from operations.services.balances import BalanceChange, BalanceChanged, refuse_gift, sent
+from operations.services.balances import BalanceChange, BalanceChanged, ManagedBalance, refuse_gift, sent
 from operations.services.passing import Data
-from operations.services.upstream import Upstream
-from registry.errors import Conflict, NotFound, OcsError
+from operations.services.upstream import AccountGone, Upstream
+from registry.errors import NotFound, OcsError
 from registry.limits import Scope
-from registry.operation import Example, operation
+from registry.operation import Example, Once, operation
 
 
 class AccountBalance(BalanceChange, AccountRef):
@@ -47,12 +47,13 @@ async def balance_of(upstream: Upstream) -> float:
     "/v1/accounts/{accountId}/balance",
     scope=Scope.ADMIN,
     confirm=True,
+    once=Once(shown=True),
     upstream=True,
     moves=True,
     operator=True,
     title="Change account balance",
     access=look,
-    raises=[NotFound, Conflict, OcsError],
+    raises=[NotFound, ManagedBalance, AccountGone, OcsError],
     examples=[
         Example(
             "Take a fee of 12.50 from an account",
@@ -66,7 +67,8 @@ async def modify_account_balance(ctx: Ctx, params: AccountBalance, held: Held) -
 
     A result below 0 becomes 0. For one line use modify_subscriber_balance.
 
-    In managed mode the balance can be lowered, not raised: raising it answers 409 `managed_balance`.
+    In managed mode the balance can be lowered, not raised: raising it answers 409 `managed_balance`. The service's own organisation
+    is the exception.
     """
     account, upstream = held.account, held.account.upstream
     refuse_gift(upstream, params, held.balance)

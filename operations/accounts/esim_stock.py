@@ -11,6 +11,7 @@ from clients.ocs.wire.reseller import AccountStock, SponsorStock
 from operations.deps import Ctx
 from operations.services.accounts import AccountRef, OwnAccount, own_account
 from operations.services.passing import Data
+from operations.services.upstream import AccountGone
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 
@@ -57,7 +58,7 @@ EXAMPLE: EsimStock = {
     operator=True,
     title="Count eSIMs of an account",
     access=own_account,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, AccountGone, OcsError],
     examples=[Example("How many eSIMs can we still issue?", {"accountId": 8101}, {"data": EXAMPLE})],
 )
 async def esim_status_per_account(ctx: Ctx, params: AccountRef, account: OwnAccount) -> Data[EsimStock]:
@@ -68,6 +69,8 @@ async def esim_status_per_account(ctx: Ctx, params: AccountRef, account: OwnAcco
     try:
         rows = await account.upstream.ocs.reseller.esim_status_per_account(account_id=account.id)
     except OcsNotFound:
+        if account.upstream.managed:
+            raise account.upstream.account_gone() from None
         raise NotFound(
             "Your organisation has no account with this id", param="accountId", hint="list_reseller_accounts names your own"
         ) from None

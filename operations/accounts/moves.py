@@ -11,7 +11,7 @@ from operations.services.line_range import SHORTEST, LineRange, RangeType, membe
 from operations.services.passing import Data
 from operations.services.upstream import Upstream
 from operations.services.visible import require_visible
-from registry.errors import BadRequest, NotFound, OcsError
+from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
@@ -128,15 +128,15 @@ async def reseller_of(upstream: Upstream, account: int) -> int | None:
     operator=True,
     title="Move lines to another account",
     access=may_move,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
             "Hand ten lines over to the fleet account",
             {
                 "accountId": 8101,
                 "rangeType": "ICCID",
-                "rangeStart": "8988303000000912340",
-                "rangeEnd": "8988303000000912349",
+                "rangeStart": "8988303700000100200",
+                "rangeEnd": "8988303700000100299",
                 "destAccount": 8102,
             },
             {"data": {"moved": 10}},

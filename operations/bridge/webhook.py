@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from typing_extensions import TypedDict
 
+from operations.bridge.line_account import account_at
 from operations.bridge.notification import Notification, tell
 from operations.bridge.sender import ID, SIGNATURE, prove_sender
 from operations.deps import Ctx
@@ -62,7 +63,8 @@ async def receive_bridge4ip_webhook(ctx: Ctx, params: Notification) -> BridgeRep
         raise BadRequest("The body must be a JSON object", code="invalid_json", hint="Send the notification as application/json")
     told = tell(params, ctx.now)
     push = name(ctx.call.headers, ctx.call.raw, told.subject)
-    await ctx.settle(OK, take, push=push, seen=told.seen, now=ctx.now, ids=ctx.deps.ids)
+    account = None if told.seen is None else await account_at(ctx, told.seen)
+    await ctx.settle(OK, take, push=push, seen=told.seen, account=account, now=ctx.now, ids=ctx.deps.ids)
     if told.seen is not None:
         ctx.deps.wake_worker()
     return OK
@@ -80,7 +82,7 @@ def digest(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()
 
 
-def take(connection: Connection, *, push: Push, seen: Sighting | None, now: float, ids: Ids) -> None:
+def take(connection: Connection, *, push: Push, seen: Sighting | None, account: int | None, now: float, ids: Ids) -> None:
     """Remember it and do what it says in one transaction: whatever is answered again has had its effect, and once."""
     if not take_push(connection, push=push, now=now) or seen is None:
         return
@@ -92,6 +94,7 @@ def take(connection: Connection, *, push: Push, seen: Sighting | None, now: floa
             mcc=seen.mcc,
             mnc=seen.mnc,
             occurred_at=seen.occurred_at,
+            account_id=account,
             now=now,
             ids=ids,
         )

@@ -113,9 +113,9 @@ async def get_tariff(ctx: Ctx, params: TariffQuery) -> Data[list[TariffRow]] | D
     rules = [rule for rule in await of_reseller(named, rules_of(upstream, reseller)) if wanted(rule, params)]
     page = listed(ctx, rules, params.model_copy(update={"fields": None}), rule_id)["data"]
     if params.verbose:
-        return {"data": chosen(page, params.fields)}
+        return {"data": chosen(ctx, page, params.fields)}
     prices = ALL_PRICES if params.traffic_type is None else PRICES[params.traffic_type]
-    return {"data": chosen([compact(rule, prices) for rule in page], params.fields)}
+    return {"data": chosen(ctx, [compact(rule, prices) for rule in page], params.fields)}
 
 
 def wanted(rule: TariffRule, params: TariffQuery) -> bool:

@@ -23,7 +23,7 @@ from operations.services.passing import Data
 from operations.services.upstream import Upstream, reach
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
-from registry.operation import Example, operation
+from registry.operation import Example, Once, operation
 from storage.upstream_objects import add_upstream_object
 
 
@@ -69,6 +69,7 @@ async def parts_there(ctx: Ctx, params: NewTemplate) -> Upstream:
     "POST",
     "/v1/package-templates",
     scope=Scope.WRITE,
+    once=Once(shown=True),
     upstream=True,
     operator=True,
     status=201,

@@ -36,6 +36,7 @@ class TemplateQuery(PartOf):
     ] = None
     destination_list_id: Annotated[UpstreamId | None, Field(description="To this list.")] = None
     reseller_id: ResellerId = None
+    q: Annotated[str | None, Field(min_length=1, max_length=120, description="Part of a name.")] = None
     include_deleted: Annotated[bool, Field(description="Deleted ones too.")] = False
 
     @model_validator(mode="after")
@@ -43,6 +44,8 @@ class TemplateQuery(PartOf):
         """The upstream takes one selector."""
         if sum(getattr(self, name) is not None for name in SELECTORS) > 1:
             raise ValueError("give at most one of templateId, sponsorId, locationZoneId, destinationListId, resellerId")
+        if self.q is not None and not self.q.strip():
+            raise ValueError("q: got only blanks; it must hold a part of a name, or be left out")
         return self
 
 
@@ -76,7 +79,7 @@ class TemplateQuery(PartOf):
 async def list_package_templates(ctx: Ctx, params: TemplateQuery) -> Data[list[TemplateRow]]:
     """List the package templates: limits, zone, days, cost.
 
-    assign_package gives a line a package of one. Bytes, seconds, days, EUR.
+    assign_package gives a line a package of one. Which are recurring is not listed; names usually say. Bytes, seconds, days, EUR.
 
     Throttling and recurrence are shown where the charging system lists them; the answers of a change always show them.
     """
@@ -86,7 +89,13 @@ async def list_package_templates(ctx: Ctx, params: TemplateQuery) -> Data[list[T
     kept = [row for row in rows if params.include_deleted or not row.get("deleted")]
     if params.template_id is not None and not kept:
         raise none_such("templateId")
-    return listed(ctx, [template_row(row) for row in sorted(kept, key=template_id)], params, template_id)
+    found = [row for row in kept if params.q is None or called(row, params.q)]
+    return listed(ctx, [template_row(row) for row in sorted(found, key=template_id)], params, template_id)
+
+
+def called(row: Template, part: str) -> bool:
+    """Whether the part stands in the name, in whatever case."""
+    return part.strip().casefold() in row.get("prepaidpackagetemplatename", "").casefold()
 
 
 async def selector_there(upstream: Upstream, params: TemplateQuery) -> None:

@@ -14,6 +14,12 @@ PRECISION = 6
 """Digits after the point that the charging system holds."""
 
 
+class ManagedBalance(Conflict):
+    """In managed mode a balance can be lowered and not raised."""
+
+    code = "managed_balance"
+
+
 class BalanceChange(CamelInput):
     """How much, and whether it is added or put in place."""
 
@@ -40,9 +46,8 @@ def refuse_gift(upstream: Upstream, change: BalanceChange, balance: float) -> No
     """Choice: it holds for a line's balance as for the account's; both are spent at the cost of the reseller that is shared."""
     raised = change.amount > balance if change.mode == "set" else change.amount > 0
     if raised and upstream.managed and not upstream.service_own:
-        raise Conflict(
+        raise ManagedBalance(
             "In managed mode a balance can be lowered here and not raised: it is the service's money",
-            code="managed_balance",
             param="amount",
             hint="Ask whoever runs the service to raise it",
         )

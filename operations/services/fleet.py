@@ -49,7 +49,7 @@ class Sweep:
     async def run(self) -> bool:
         """Read the account's list and, where that is cut off, its parts; whether lines stay unreachable."""
         self.calls -= 1
-        first = await self._upstream.ocs.subscriber.list_subscriber(self._account)
+        first = await self._first()
         rows = first.get("subscriberList", [])
         self.found = {row.get("subscriberId", 0): row for row in rows if row.get("accountId", self._account) == self._account}
         if not first.get("hasMore"):
@@ -59,6 +59,15 @@ class Sweep:
         self._total = told if told is not None and told > len(rows) else None
         await self._read(sorted({prefix for row in rows for prefix in prefixes(row)}))
         return not self._complete()
+
+    async def _first(self) -> SubscriberList:
+        """The account's own list. Choice: in managed mode an unknown one is the connection's fault, not the caller's."""
+        try:
+            return await self._upstream.ocs.subscriber.list_subscriber(self._account)
+        except OcsNotFound:
+            if not self._upstream.managed:
+                raise
+            raise self._upstream.account_gone() from None
 
     async def _read(self, begin: Sequence[str]) -> None:
         """Each part, its tenths where it is cut off too, and beside every part that is inhabited its neighbours."""

@@ -14,6 +14,7 @@ By = Literal["iccidPrefix", "imsiPrefix", "msisdnPrefix", "activationCode", "tex
 ICCID_PART = re.compile(r"89[0-9]{4,20}", re.ASCII)
 IMSI = re.compile(r"[0-9]{15}", re.ASCII)
 MSISDN_PART = re.compile(r"[0-9]{6,15}", re.ASCII)
+LAST_DIGITS = re.compile(r"[0-9]{2,5}", re.ASCII)
 COLUMNS: dict[By, Callable[[Subscriber], Iterable[str]]] = {
     "iccidPrefix": lambda row: (past.get("iccid", "") for past in row.get("imsiList", [])),
     "imsiPrefix": lambda row: (past.get("imsi", "") for past in row.get("imsiList", [])),
@@ -39,7 +40,7 @@ class Reach(NamedTuple):
 
 
 def term_of(q: str) -> Term:
-    """A number by its form (api.md 4.2), anything else is part of a name or e-mail address."""
+    """A number by its form (api.md 4.2), anything else is part of a name or e-mail address, or the end of a number."""
     if ICCID_PART.fullmatch(q):
         return Term("iccidPrefix", q)
     if IMSI.fullmatch(q):
@@ -53,7 +54,7 @@ async def found_lines(scope: Reach, term: Term | None) -> Fleet:
     """The lines that match; none of anybody else."""
     if term is None or term.by == "text":
         fleet = await lines_of(scope.upstream, [] if scope.default is None else [scope.default])
-        rows = fleet.rows if term is None else [row for row in fleet.rows if named(row, term.value)]
+        rows = fleet.rows if term is None else [row for row in fleet.rows if named(row, term.value) or ends(row, term.value)]
         return Fleet(rows, fleet.incomplete)
     return await numbered_lines(scope, term)
 
@@ -85,6 +86,13 @@ async def numbered_lines(scope: Reach, term: Term) -> Fleet:
 def own(scope: Reach, rows: list[Subscriber]) -> list[Subscriber]:
     """A search sees the whole reseller: strangers are dropped without a word."""
     return rows if scope.account is None else [row for row in rows if row.get("accountId") == scope.account]
+
+
+def ends(row: Subscriber, digits: str) -> bool:
+    """Whether an ICCID or a number ends so: people read the last digits of a SIM."""
+    if not LAST_DIGITS.fullmatch(digits):
+        return False
+    return any(value.endswith(digits) for column in ("iccidPrefix", "msisdnPrefix") for value in COLUMNS[column](row))
 
 
 def named(row: Subscriber, text: str) -> bool:

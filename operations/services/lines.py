@@ -72,5 +72,7 @@ async def find_line(upstream: Upstream, iccid: str, *, green_zone: bool = False)
 def no_such_line() -> NotFound:
     """Unknown and foreign lines are answered alike."""
     return NotFound(
-        "Your account has no line with this ICCID", param="iccid", hint="list_subscribers finds lines by part of an ICCID or name"
+        "Your account has no line with this ICCID",
+        param="iccid",
+        hint="list_subscribers finds lines by the beginning or the last digits of an ICCID, or by name",
     )

@@ -10,6 +10,8 @@ from clients.ocs.raw_array import RawArray
 from operations.deps import Ctx
 from registry.errors import BadRequest
 from registry.model import CamelInput, Passed
+from registry.schema import members_of
+from registry.teaching import seen
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Mapping[str, object])
@@ -43,7 +45,7 @@ class PartOf(PageOf):
 
 def listed(ctx: Ctx, rows: Sequence[M], params: PageOf, key: Callable[[M], int] | None = None) -> Data[list[M]]:
     """One page. With `key` the rows are in its order and the cursor is the last row's; without, it is the last row's place."""
-    return {"data": chosen(page_of(ctx, rows, params, key), params.fields if isinstance(params, PartOf) else None)}
+    return {"data": chosen(ctx, page_of(ctx, rows, params, key), params.fields if isinstance(params, PartOf) else None)}
 
 
 def page_of(ctx: Ctx, rows: Sequence[M], params: PageOf, key: Callable[[M], int] | None = None) -> list[M]:
@@ -72,9 +74,21 @@ def reduced(row: M, wanted: Sequence[str]) -> M:
     return cast(M, {name: row[name] for name in wanted if name in row})
 
 
-def chosen(rows: list[M], wanted: Sequence[str] | None) -> list[M]:
-    """The rows with the members that were asked for, or with all."""
-    return rows if wanted is None or "*" in wanted else [reduced(row, wanted) for row in rows]
+def chosen(ctx: Ctx, rows: list[M], wanted: Sequence[str] | None) -> list[M]:
+    """The rows with the members that were asked for, or with all.
+
+    Choice: unknown names are taken among known ones, since rows differ; where nothing would be left of any row, they are mistakes.
+    """
+    if wanted is None or "*" in wanted:
+        return rows
+    parts = [reduced(row, wanted) for row in rows]
+    if parts and not any(parts) and members_of(ctx.call.operation).isdisjoint(wanted):
+        raise BadRequest(
+            f"fields: got {seen(', '.join(wanted))}; no row has such members",
+            param="fields",
+            hint=f"The first row has {', '.join(rows[0])}",
+        )
+    return parts
 
 
 def passed_data(inner: RawArray) -> Passed:

@@ -9,10 +9,16 @@ from clients.ocs.client import Ocs
 from clients.ocs.wire.reseller import Account, ResellerInfo
 from operations.deps import Ctx
 from operations.services.read_cache import ReadCache
-from registry.errors import NotFound, OcsError
+from registry.errors import Conflict, NotFound, OcsError
 from storage.connections import find_connection
 from storage.sealed_fields import OWN_TOKEN_FIELD
 from storage.upstream_objects import Kind, creator_of
+
+
+class AccountGone(Conflict):
+    """The account that the organisation is connected to is not there, or not the reseller's any more."""
+
+    code = "account_not_found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,16 @@ class Upstream:
         resellers = await self.reads.get((self.identity, "accounts"), self.ocs.reseller.list_reseller_account)
         found = [account for reseller in resellers for account in reseller.get("account", [])]
         own = [account for account in found if not self.managed or account.get("id") == self.account_id]
+        if self.managed and not own:
+            raise self.account_gone()
         return sorted(own, key=lambda account: account.get("id", 0))
+
+    def account_gone(self) -> AccountGone:
+        """Only whoever connected the organisation can mend this."""
+        return AccountGone(
+            f"Your organisation is connected to account {self.account_id}, which the charging system does not have for this service",
+            hint="Whoever runs the service connects it to an account that exists: reseller org connect",
+        )
 
     async def owns_account(self, account_id: int) -> bool:
         """In managed mode it costs no call."""

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.services.lines import Line, LineRef, own_line
 from operations.services.passing import Data
-from registry.errors import BadRequest, Conflict, NotFound, OcsError
+from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
@@ -129,7 +129,7 @@ async def hlr_get_bitrate(ctx: Ctx, params: LineRef, line: Line) -> Data[Bitrate
     operator=True,
     title="Set speed limit",
     access=wanted_level,
-    raises=[NotFound, Conflict, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
             "Slow a line down to 256 kbit/s",

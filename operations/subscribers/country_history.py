@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.lines import Line, LineRef, own_line
+from operations.services.upstream import Upstream
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 from registry.policy import stamp
@@ -61,10 +62,22 @@ async def subscriber_country_history(ctx: Ctx, params: HistoryOf, line: Line) ->
     At most the last 50 entries are kept. Empty when no location was pushed yet.
 
     They come from the locations that the network's bridge pushes; `country` is the ISO 3166-1 alpha-2 code of the network's country.
-    A location that arrives late is put where it belongs in time.
+    A location that arrives late is put where it belongs in time. A line that was moved to your account shows the countries it
+    came into since then, none of its time with the former account. Entries older than 400 days are forgotten.
     """
-    entries = await ctx.deps.store.read(country_history, iccid=line.iccid, limit=params.limit)
+    accounts = await visible_accounts(line.upstream)
+    entries = await ctx.deps.store.read(country_history, iccid=line.iccid, limit=params.limit, accounts=accounts)
     return {"data": [shown(line.iccid, entry) for entry in entries]}
+
+
+async def visible_accounts(upstream: Upstream) -> set[int | None]:
+    """Whose entries the caller sees.
+
+    Choice: with a token of their own also those of nobody, since the service's token, which tells whose a line is, may not see theirs.
+    """
+    if upstream.managed:
+        return {upstream.account_id}
+    return {None, *(account.get("id") for account in await upstream.accounts())}
 
 
 def shown(iccid: str, entry: CountryEntry) -> CountryEntered:

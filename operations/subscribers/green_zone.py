@@ -9,7 +9,7 @@ from clients.ocs.wire.subscriber import GreenZoneCounter
 from operations.deps import Ctx
 from operations.services.lines import Line, LineRef, own_line
 from operations.services.passing import Data
-from registry.errors import NotFound, OcsError
+from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
@@ -29,7 +29,7 @@ class CounterReset(TypedDict):
     upstream=True,
     moves=True,
     access=own_line,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
             "Let a line use the green zone again",

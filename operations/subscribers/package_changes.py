@@ -9,7 +9,7 @@ from operations.deps import Ctx
 from operations.services.package_window import MOST
 from operations.services.passing import Data
 from operations.subscribers.own_package import Comment, OwnPackage, PackageDone, PackageRef, done, own_package
-from registry.errors import BadRequest, NotFound, OcsError
+from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
@@ -114,7 +114,7 @@ class PackageSwitched(PackageDone):
     upstream=True,
     operator=True,
     access=own_package,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
             "Two gibibytes in all",
@@ -144,7 +144,7 @@ async def modify_package_limits(ctx: Ctx, params: LimitsChange, held: OwnPackage
     upstream=True,
     operator=True,
     access=own_package,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
             "Pause a package",

@@ -12,7 +12,7 @@ from operations.services.package_window import MOST_DAYS
 from operations.services.passing import Data
 from operations.services.utc_moment import EndMoment, StartMoment, shown
 from operations.subscribers.own_package import Comment, OwnPackage, PackageDone, PackageRef, done, own_package
-from registry.errors import BadRequest, Conflict, NotFound, OcsError
+from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
@@ -137,7 +137,7 @@ def after_start(package: Package, params: ExpiryChange, now: float) -> datetime:
     scope=Scope.WRITE,
     upstream=True,
     access=own_period,
-    raises=[NotFound, Conflict, OcsError],
+    raises=[NotFound, Conflict, EndOfLife, OcsError],
     examples=[
         Example(
             "The trip is in March",
@@ -177,7 +177,7 @@ async def modify_subscriber_package_active_period(ctx: Ctx, params: PeriodChange
     upstream=True,
     operator=True,
     access=own_expiry,
-    raises=[NotFound, Conflict, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
             "Another thirty days from now",

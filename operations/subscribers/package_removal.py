@@ -8,7 +8,7 @@ from operations.deps import Ctx
 from operations.services.lines import Line, LineRef, own_line
 from operations.services.passing import Data
 from operations.subscribers.own_package import PackageRef, no_such_package, package_in, packages_of
-from registry.errors import NotFound, OcsError
+from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
@@ -54,7 +54,7 @@ async def doomed_package(ctx: Ctx, params: PackageRef) -> Doomed:
     upstream=True,
     operator=True,
     access=own_line,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[Example("Strip a returned SIM", {"iccid": "8988303700000100286"}, {"data": {"removed": "all"}})],
 )
 async def clean_all_packages(ctx: Ctx, params: LineRef, line: Line) -> Data[PackagesRemoved]:
@@ -74,7 +74,7 @@ async def clean_all_packages(ctx: Ctx, params: LineRef, line: Line) -> Data[Pack
     upstream=True,
     operator=True,
     access=doomed_package,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
             "Take a package away",

@@ -1,6 +1,7 @@
 """The packages of a line: what it has, and giving it one more."""
 
-from typing import Annotated, Protocol
+from collections.abc import Awaitable
+from typing import Annotated, Protocol, TypeVar
 
 from pydantic import Field
 
@@ -13,10 +14,17 @@ from operations.services.package_window import PackageWindow
 from operations.services.passing import Data, PartOf, listed
 from operations.services.templates import find_template
 from operations.subscribers.own_package import packages_of
-from registry.errors import Conflict, NotFound, OcsError
+from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
-from registry.operation import Example, operation
+from registry.operation import Example, Once, operation
 
+T = TypeVar("T")
+NOT_IN_THIS_STATE = 14
+REASONS = (
+    "The template is probably of another sponsor than the line's SIM (`sponsors` in list_package_templates, `sim` in get_subscriber), "
+    "or a recurring one: assign_recurring_package takes those"
+)
+NO_FIT = "The charging system cannot give this line a package of this template; nothing was assigned"
 # Choice: series without a package come last; no package id is as large.
 BEHIND_ALL = 2**53
 
@@ -142,16 +150,27 @@ async def line_and_template(ctx: Ctx, params: NamesTemplate) -> Line:
     return line
 
 
+async def fitting(assigning: Awaitable[T], reasons: str) -> T:
+    """What was made. Where line and template do not go together, the general words about states would mislead."""
+    try:
+        return await assigning
+    except OcsError as refusal:
+        if refusal.ocs_code != NOT_IN_THIS_STATE:
+            raise
+        raise OcsError(NO_FIT, ocs_code=NOT_IN_THIS_STATE, hint=reasons) from None
+
+
 @operation(
     "POST",
     "/v1/subscribers/{iccid}/packages",
     scope=Scope.WRITE,
+    once=Once(shown=True),
     upstream=True,
     moves=True,
     operator=True,
     status=201,
     access=line_and_template,
-    raises=[NotFound, Conflict, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
             "Thirty days from now",
@@ -178,11 +197,12 @@ async def assign_package(ctx: Ctx, params: PackageToAssign, line: Line) -> Data[
     Runs from first use unless dated. Repeated without idempotency_key, it adds a second package.
 
     Send an Idempotency-Key: with it a repeated call answers as the first did and adds nothing. From the first use, a package
-    runs for its template's days. The answer holds what installs the eSIM: keep it as you would a password. To draw a free
-    eSIM from an account instead, use issue_esim_from_inventory.
+    runs for its template's days. The answer holds what installs the eSIM: keep it as you would a password. Lines come
+    from the account's stock at the charging system: esim_status_per_account counts the free ones.
     """
     packages = line.upstream.ocs.packages
-    made = await packages.affect_to_subscriber(
+    assigning = packages.affect_to_subscriber(
         params.package_template_id, line.subscriber_id, active_period=params.period, validity_days=params.validity_period
     )
+    made = await fitting(assigning, REASONS)
     return {"data": {**made, "packageId": made.get("subsPackageId", 0)}}

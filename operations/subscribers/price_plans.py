@@ -10,7 +10,7 @@ from operations.services.lines import Line, LineRef, find_line
 from operations.services.passing import Data
 from operations.services.upstream import reach
 from operations.services.visible import require_visible
-from registry.errors import NotFound, OcsError
+from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
@@ -88,7 +88,7 @@ async def voip_plan_there(ctx: Ctx, params: VoipPlan) -> Line:
     scope=Scope.WRITE,
     upstream=True,
     access=mobile_plan_there,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[Example("Charge by another price list", {"iccid": "8988303700000100286", "planId": 530}, {"data": {"planId": 530}})],
 )
 async def modify_subscriber_mobile_plan(ctx: Ctx, params: MobilePlan, line: Line) -> Data[PlanChanged]:
@@ -103,7 +103,7 @@ async def modify_subscriber_mobile_plan(ctx: Ctx, params: MobilePlan, line: Line
     scope=Scope.WRITE,
     upstream=True,
     access=voip_plan_there,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[Example("Charge calls over IP by a plan", {"iccid": "8988303700000100286", "planId": 92}, {"data": {"planId": 92}})],
 )
 async def modify_subscriber_voip_plan(ctx: Ctx, params: VoipPlan, line: Line) -> Data[PlanChanged]:

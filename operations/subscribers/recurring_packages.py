@@ -13,10 +13,15 @@ from operations.services.package_window import MOST
 from operations.services.passing import Data
 from operations.services.utc_moment import StartMoment
 from operations.subscribers.own_package import no_such_package, package_in, packages_of
-from operations.subscribers.packages import line_and_template
-from registry.errors import BadRequest, Conflict, NotFound, OcsError
+from operations.subscribers.packages import fitting, line_and_template
+from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.limits import Scope
-from registry.operation import Example, operation
+from registry.operation import Example, Once, operation
+
+REASONS = (
+    "The template is probably no recurring one: names usually say, list_package_templates cannot tell for templates made elsewhere, and "
+    "assign_package takes those of one time. Or it is of another sponsor than the line's SIM"
+)
 
 
 class SeriesToStart(LineRef):
@@ -84,12 +89,13 @@ class OwnSeries(NamedTuple):
     "POST",
     "/v1/subscribers/{iccid}/packages/recurring",
     scope=Scope.WRITE,
+    once=Once(shown=True),
     upstream=True,
     moves=True,
     operator=True,
     status=201,
     access=line_and_template,
-    raises=[NotFound, Conflict, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
             "Every month from the first use on",
@@ -133,9 +139,10 @@ async def assign_recurring_package(ctx: Ctx, params: SeriesToStart, line: Line) 
     as you would a password. stop_resume_recurring_package ends the series.
     """
     packages = line.upstream.ocs.packages
-    made = await packages.affect_recurring(
+    assigning = packages.affect_recurring(
         params.package_template_id, line.subscriber_id, start=params.start_time, at_first_use=params.activate_at_first_use
     )
+    made = await fitting(assigning, REASONS)
     info = made.get("packageInfo")
     first: FirstPackage | None = None if info is None else {**info, "packageId": info.get("subscriberprepaidpackageid", 0)}
     return {"data": {"packageInfo": first, "simInfo": made.get("simInfo", {})}}
@@ -171,7 +178,7 @@ def series_in(held: PackageList, id: int) -> int:
     upstream=True,
     operator=True,
     access=own_series,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
             "No further packages",

@@ -3,13 +3,14 @@
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import BeforeValidator, Field
+from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.accounts import UpstreamId, require_account
 from operations.services.line_search import Reach, Term, found_lines, term_of
-from operations.services.passing import Data, PartOf, chosen, page_of
+from operations.services.passing import PartOf, chosen, page_of
 from operations.services.subscriber_rows import SubscriberRow, current_status, public_row, subscriber_id
-from operations.services.upstream import reach
+from operations.services.upstream import AccountGone, reach
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import Example, operation
 
@@ -32,7 +33,7 @@ class SubscriberSearch(PartOf):
         Field(
             min_length=1,
             max_length=120,
-            description="First 6+ digits of an ICCID or number, an IMSI, or part of a name or email.",
+            description="First 6+ or last 2-5 digits of an ICCID or number, an IMSI, or part of a name or email.",
         ),
     ] = None
     account_id: Annotated[UpstreamId | None, Field(description="Only of this account.")] = None
@@ -43,9 +44,10 @@ class SubscriberSearch(PartOf):
     status: Annotated[Status | None, Field(description="Current status.")] = None
 
 
-class SubscriberPage(Data[list[SubscriberRow]]):
+class SubscriberPage(TypedDict):
     """Lines, lowest subscriberId first."""
 
+    data: list[SubscriberRow]
     incomplete: NotRequired[Annotated[bool, Field(description="True when the network has more lines than it lets us read")]]
 
 
@@ -101,7 +103,7 @@ def term(params: SubscriberSearch) -> Term | None:
     operator=True,
     title="List lines",
     access=own_reach,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, AccountGone, OcsError],
     examples=[Example("Find the line of a customer by name", {"q": "anna"}, {"data": [EXAMPLE]})],
     tool_defaults={"limit": 20, "fields": ["iccid", "msisdn", "subscriberName", "currentStatus", "lastUsageDate", "balance"]},
 )
@@ -117,5 +119,5 @@ async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: Reach) -> 
     fleet = await found_lines(scope, term(params))
     rows = fleet.rows if params.status is None else [row for row in fleet.rows if written(current_status(row)) == params.status]
     page = page_of(ctx, sorted(rows, key=subscriber_id), params, subscriber_id)
-    data = chosen([public_row(row) for row in page], params.fields)
+    data = chosen(ctx, [public_row(row) for row in page], params.fields)
     return {"data": data, "incomplete": True} if fleet.incomplete else {"data": data}

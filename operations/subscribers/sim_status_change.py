@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.services.lines import Line, LineRef, own_line
 from operations.services.passing import Data
-from registry.errors import NotFound, OcsError
+from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
@@ -39,7 +39,7 @@ class SimStatusChanged(TypedDict):
     moves=True,
     operator=True,
     access=own_line,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
             "Return a SIM to stock",

@@ -10,9 +10,9 @@ from operations.deps import Ctx
 from operations.services.lines import Line, LineRef, own_line
 from operations.services.passing import Data
 from operations.services.sms_text import measured
-from registry.errors import NotFound, OcsError
+from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
-from registry.operation import Example, operation
+from registry.operation import Example, Once, operation
 
 NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]+", re.ASCII)
 SENDER_LENGTH = 11
@@ -70,11 +70,12 @@ async def line_with_number(ctx: Ctx, params: Message) -> Line:
     "/v1/subscribers/{iccid}/sms",
     scope=Scope.ADMIN,
     confirm=True,
+    once=Once(shown=True),
     upstream=True,
     moves=True,
     operator=True,
     access=line_with_number,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     title="Send SMS",
     examples=[
         Example(

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.services.lines import Line, LineRef, own_line
 from operations.services.passing import Data
-from registry.errors import Conflict, NotFound, OcsError
+from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
@@ -51,7 +51,7 @@ class StatusChanged(TypedDict):
     moves=True,
     operator=True,
     access=own_line,
-    raises=[NotFound, Conflict, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[Example("Pause a line", {"iccid": "8988303700000100286", "status": "SUSPENDED"}, {"data": {"status": "SUSPENDED"}})],
 )
 async def modify_subscriber_status(ctx: Ctx, params: StatusChange, line: Line) -> Data[StatusChanged]:

@@ -10,7 +10,7 @@ from operations.services.lines import Line, LineRef, find_line, own_line
 from operations.services.passing import Data
 from operations.services.upstream import reach
 from operations.services.visible import require_steering_list
-from registry.errors import NotFound, OcsError
+from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
@@ -57,7 +57,7 @@ async def list_there(ctx: Ctx, params: Steering) -> Line:
     upstream=True,
     operator=True,
     access=list_there,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[Example("Prefer the Nordic networks", {"iccid": "8988303700000100286", "listId": 17}, {"data": {"listId": 17}})],
 )
 async def modify_subscriber_steering_list(ctx: Ctx, params: Steering, line: Line) -> Data[SteeringChanged]:
@@ -75,7 +75,7 @@ async def modify_subscriber_steering_list(ctx: Ctx, params: Steering, line: Line
     scope=Scope.WRITE,
     upstream=True,
     access=own_line,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[Example("Tell the SIM", {"iccid": "8988303700000100286"}, {"data": {"pushed": True}})],
 )
 async def push_steering_to_subscriber(ctx: Ctx, params: LineRef, line: Line) -> Data[SteeringPushed]:

@@ -77,15 +77,17 @@ async def get_subscriber(ctx: Ctx, params: SubscriberQuery, line: Line) -> Data[
     tool=False,
     title="Create line",
     raises=[NotSupported],
-    examples=[Example("Lines come from inventory", {})],
+    examples=[Example("Lines come from stock", {})],
 )
 async def create_subscriber(ctx: Ctx, params: NewSubscriber) -> Data[SubscriberRow]:
-    """Refuse: lines are not made here, they are issued from inventory.
+    """Refuse: lines are not made here, they come from the account's stock.
 
-    Always answers 501 PROVISIONING_NOT_SUPPORTED, whatever the body says. Use issue_esim_from_inventory.
+    Always answers 501 PROVISIONING_NOT_SUPPORTED, whatever the body says. The stock is kept at the charging system:
+    esim_status_per_account counts the free eSIMs, list_subscribers lists them with the rest, assign_package puts one to use.
     """
     raise NotSupported(
-        "Lines cannot be created: they are issued from an account's inventory. Nothing was done",
+        "Lines cannot be created: they come from the account's stock at the charging system. Nothing was done",
         code="PROVISIONING_NOT_SUPPORTED",
-        hint="POST /v1/subscribers/issue-from-inventory issues a free eSIM with a package; esim_status_per_account counts them",
+        hint="GET /v1/accounts/{accountId}/esim-status counts the free eSIMs, GET /v1/subscribers lists them with all lines, and "
+        "POST /v1/subscribers/{iccid}/packages puts one to use",
     )

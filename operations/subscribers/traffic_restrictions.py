@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.services.lines import Line, LineRef, own_line
 from operations.services.passing import Data
-from registry.errors import NotFound, OcsError
+from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
@@ -81,7 +81,7 @@ async def merge(ctx: Ctx, params: Restrictions) -> Merged:
     upstream=True,
     operator=True,
     access=merge,
-    raises=[NotFound, OcsError],
+    raises=[NotFound, EndOfLife, OcsError],
     examples=[
         Example(
             "Data only",

@@ -207,7 +207,7 @@ async def test_what_is_older_than_seven_days_is_forgotten(world: World, bridge: 
 async def test_a_failed_write_leaves_no_memory_of_the_push(world: World, http: httpx.AsyncClient, bridge: httpx.AsyncClient) -> None:
     """A push that could not be kept is a 503, so that its sender may send it again."""
     await world.store.aclose()
-    answer = await bridge.post(PATH, json=place())
+    answer = await bridge.post(PATH, json=status("Enable"))
     assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable")
 
 

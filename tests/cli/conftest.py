@@ -16,5 +16,5 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(place: Path) -> Iterator[Running]:
-    with running(place / "data") as server:
+    with running(place / "data", {"SERVICE_BURST_LIMIT": "false"}) as server:
         yield server

@@ -2,34 +2,53 @@
 
 import os
 import pty
-import select
-import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from threading import Thread
+from unittest.mock import patch
 
-from tests.cli.reseller import COMMAND, environment
+from tests.cli.reseller import environment
+from transports.cli.main import main
 
 
-def at_terminal(*words: str, cwd: Path, columns: int = 140, **settings: str) -> tuple[int, str]:
-    """Exit code and everything shown."""
+def at_terminal(*words: str, cwd: Path, columns: int = 140, settings: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """Exit code and everything shown. In this process, which saves the imports; the terminal is a real one all the same."""
     ours, theirs = pty.openpty()
+    shown: list[bytes] = []
+    reader = Thread(target=read_all, args=(ours, shown))
+    reader.start()
     given = {**environment(settings), "COLUMNS": str(columns), "TERM": "xterm"}
-    with subprocess.Popen([*COMMAND, *words], cwd=cwd, env=given, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True) as process:
-        os.close(theirs)
-        shown = read_all(ours)
-        code = process.wait(30)
-    os.close(ours)
-    return code, shown
+    argv, code = patch.object(sys, "argv", ["reseller", *words]), None
+    try:
+        with (
+            os.fdopen(theirs, "w", encoding="utf-8") as out,
+            os.fdopen(os.dup(theirs), encoding="utf-8") as typed,
+            chdir(cwd),
+            patch.dict(os.environ, given, clear=True),
+            patch.object(sys, "stdin", typed),
+            argv,
+            redirect_stdout(out),
+            redirect_stderr(out),
+        ):
+            main()
+    except SystemExit as ended:
+        code = ended.code
+    finally:
+        reader.join()
+        os.close(ours)
+    assert code is None or isinstance(code, int), code
+    return code or 0, b"".join(shown).decode()
 
 
-def read_all(descriptor: int) -> str:
+def read_all(descriptor: int, shown: list[bytes]) -> None:
     """Until the other side has closed, which a pseudo-terminal tells as an error."""
-    shown = b""
-    while select.select([descriptor], [], [], 30)[0]:
+    while True:
         try:
             read = os.read(descriptor, 65_536)
         except OSError:
-            break
+            return
         if not read:
-            break
-        shown += read
-    return shown.decode()
+            return
+        shown.append(read)

@@ -91,7 +91,7 @@ def test_a_server_that_does_not_answer_ends_with_3(place: Path) -> None:
 def test_a_server_that_does_not_know_the_key_says_so(place: Path, server: Running) -> None:
     code, message = refused("call", "list_connectivity_plans", "--url", server.base_url, "--key", "ak_wrong", cwd=place)
     assert code == 1
-    assert "[unauthorized]" in message
+    assert "[unauthorized]" in message and "  Here the credential is given with --key or RESELLER_API_KEY\n" in message
 
 
 def test_a_directory_without_a_database_is_named_and_stays_as_it_is(tmp_path: Path) -> None:

@@ -39,14 +39,24 @@ def test_all_is_well_before_the_first_start_and_after_it(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
     with running(tmp_path / "data") as server:
         port = server.base_url.rpartition(":")[2]
-        assert f"port       127.0.0.1:{port} is held by this service, which answers\n" in said("doctor", cwd=tmp_path, SERVICE_PORT=port)
+        shown = said("doctor", cwd=tmp_path, SERVICE_PORT=port)
+        assert f"port       127.0.0.1:{port} is held by a service like this one, which answers\n" in shown
     assert findings(tmp_path) == {}
 
 
-def test_an_unknown_setting_is_answered_with_the_known_ones(tmp_path: Path) -> None:
-    [(text, fix)] = findings(tmp_path, SERVICE_PROT="1").values()
-    assert text.startswith("unknown setting SERVICE_PROT")
-    assert fix == "known settings: " + ", ".join(PREFIX + name.upper() for name in Settings.model_fields)
+def test_an_unknown_setting_is_answered_with_the_one_that_was_meant_and_the_known_ones(tmp_path: Path) -> None:
+    known = "known settings: " + ", ".join(PREFIX + name.upper() for name in Settings.model_fields)
+    said = "; `reseller doctor` lists the known ones"
+    assert findings(tmp_path, SERVICE_OF_NOBODY="1") == {"settings": (f"unknown setting SERVICE_OF_NOBODY{said}", known)}
+    [(text, fix)] = findings(tmp_path, SERVICE_OCS_ULR="http://127.0.0.1:1/v1").values()
+    assert text == f"unknown setting SERVICE_OCS_ULR; did you mean SERVICE_OCS_URL?{said[1:]}"
+    assert fix == f"rename it to SERVICE_OCS_URL; {known}"
+
+
+def test_a_setting_that_is_known_and_wrong_is_not_answered_with_the_list(tmp_path: Path) -> None:
+    [(text, fix)] = findings(tmp_path, SERVICE_PORT="none").values()
+    assert text.startswith("SERVICE_PORT: ")
+    assert fix == "change it in the environment, in .env or in the directory of SERVICE_SECRETS_DIR"
 
 
 @pytest.mark.parametrize(

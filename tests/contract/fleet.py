@@ -72,6 +72,9 @@ def staged(start: int) -> tuple[Network, int, bytes]:
     packages.assign_recurring(network, line, network.templates[monthly], start=None, at_first_use=False)
     line.balance, line.bitrate, line.throttled = 5_000_000, "UNLIMITED", False
     network.steering[FOREIGN_LIST] = network.steering[17]._replace(id=FOREIGN_LIST, reseller_id=ALPINE.reseller_id)
+    for other in network.lines.values():
+        if other.imsis[-1].iccid == DOCUMENTED_ICCID:
+            other.imsis[-1].iccid = line.imsis[-1].iccid
     line.imsis[-1].iccid = DOCUMENTED_ICCID
     for package, number in zip(line.packages, DOCUMENTED_PACKAGES, strict=True):
         network.packages[number] = network.packages.pop(package.id)

@@ -79,7 +79,8 @@ async def test_a_notification_of_whatever_shape_is_taken_or_refused(house: House
         assert said.status in (200, 400), (bad.fault, said.body)
     for body in BROKEN:
         assert (await raw(house, operation, stage, given, body))[0] in (200, 400)
-    assert stage.asked() == []
+    # Of a location that is taken it is asked once whose the line is: the same country again asks nobody.
+    assert stage.asked() in ([], ["getSingleSubscriber"])
 
 
 def needs_body(operation: AnyOperation) -> bool:

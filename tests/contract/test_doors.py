@@ -63,8 +63,9 @@ CALLERS = {"admin": (Tier.ENTERPRISE, Role.ADMIN), "free": (Tier.FREE, Role.MEMB
 
 
 def normal(said: Answered) -> Any:
-    """The body without what differs between any two calls."""
-    text = orjson.dumps(said.body).decode()
+    """The body without what differs between any two calls; how a challenge is met is told in each door's own words."""
+    body = {name: value for name, value in said.body.items() if name != "hint" or "confirm_token" not in said.body}
+    text = orjson.dumps(body).decode()
     for pattern, shown in MASKS:
         text = pattern.sub(shown, text)
     return orjson.loads(text)

@@ -74,6 +74,7 @@ BETWEEN_FIELDS = (
     "the recurrence means nothing",
     "a recurring template needs",
     "active throttling needs it",
+    "active throttling needs a threshold",
     "a threshold is a percentage together with a speed",
     "a template cannot be without it",
     "cannot be set below 0",
@@ -86,6 +87,7 @@ BEYOND_SCHEMA = (
     "not a cursor of this list",  # whatever a page before has given
     "the network knows no such level",  # bit/s by level; 0 is none
     "got only blanks",
+    "no row has such members",  # which ones rows have, the charging system knows
     "is a one-time package",  # what a package is, the network knows
     "must be at least 1 characters",  # a comma in a query parts two entries, and leaves an empty one
 )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import socket
@@ -9,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from operations.catalogue import CATALOGUE
+from registry.catalogue import Selection
+from registry.limits import Limits, Tier
 from registry.ports import Site
 from tests.databases import NO_POSTGRES, postgres_url
 from tests.docs.blocks import ROOT, Block, blocks, every_block
@@ -112,6 +116,27 @@ def test_the_fleet_can_be_looked_after_as_the_readme_says(place: Path, server: R
     told = ("Anna Sandberg", "8988303700000100286", '"state": ', '"subsPackageId": ', '"status": "SUSPENDED"', '"iso2":"FR"')
     assert [words for words in told if words not in said] == []
     assert said.endswith('{"data":{"sent":true,"unicode":false,"length":21}}')
+
+
+def test_the_toolsets_of_the_readme_show_what_plain_mcp_leaves_out() -> None:
+    text = (ROOT / "README.md").read_text()
+    names = re.search(r"`\?toolsets=([a-z]+,[a-z,]+)`", text)
+    assert names
+    plain, whole = CATALOGUE.chosen(Selection()), CATALOGUE.chosen(Selection(tuple(names[1].split(","))))
+    left_out = {"push_steering_to_subscriber", "plan_network_default", "get_subscriber_notes", "subscriber_country_history"}
+    assert left_out <= whole - plain
+    assert whole == {
+        o.id for name in names[1].split(",") for o in CATALOGUE.operations.values() if CATALOGUE.toolset_of[o.id] == name and o.tool
+    }
+
+
+def test_the_burst_limits_are_those_of_the_tiers() -> None:
+    limits = Limits()
+    speeds = [f"{limits.tiers[tier].burst_per_second:g}" for tier in (Tier.FREE, Tier.PRO, Tier.ENTERPRISE)]
+    for page in ("README.md", "docs/upstream.md"):
+        text = " ".join((ROOT / page).read_text().split())
+        assert re.findall(r"free (?:gets )?(\d+) calls a second, pro (\d+), enterprise (\d+)", text) == [tuple(speeds)]
+    assert f"changes at the charging system {limits.upstream_writes_per_second:g}." in (ROOT / "README.md").read_text()
 
 
 def test_an_organisation_is_connected_by_commands_that_the_page_on_the_charging_system_has_too() -> None:

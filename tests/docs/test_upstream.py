@@ -1,12 +1,14 @@
 """Every command of the page on the charging system, against a service with the simulated one."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import blocks
+from operations.catalogue import CATALOGUE
+from tests.docs.blocks import ROOT, blocks
 from tests.docs.conftest import BRIDGE_SECRET
 from tests.docs.reader import as_reader, done, find
 from tests.running import Running
@@ -14,7 +16,15 @@ from tests.running import Running
 PAGE = "upstream.md"
 LINE = "8988303700000100286"
 TAKEN = {"result": {"code": 0, "msg": "OK"}}
-STARTS = ("reseller org list", "reseller keys rekey", 'curl -s "', "id=msg_", "curl -s $RESELLER_URL/v1/sub")
+STARTS = (
+    "reseller org list",
+    "reseller keys rekey",
+    'curl -s "',
+    "id=msg_",
+    "curl -s $RESELLER_URL/v1/sub",
+    "curl -si",
+    "reseller call get_sub",
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +52,22 @@ def test_notifications_with_the_secret_and_with_a_signature_make_the_country_his
     history = json.loads(done(place, find(STARTS[4], PAGE), **as_reader(server)))["data"]
     entered = [(row["iccid"], row["country"], row["mnc"]) for row in history]
     assert {(LINE, "FR", "10"), (LINE, "DE", "02")} <= set(entered)
+
+
+def test_the_next_page_is_in_a_header(place: Path, server: Running) -> None:
+    said = done(place, find(STARTS[5], PAGE), **as_reader(server)).strip()
+    assert re.fullmatch(r'link: </v1/subscribers\?limit=3&fields=iccid&starting_after=\d+>; rel="next"', said)
+
+
+def test_the_calls_that_show_why_a_line_has_no_data_have_the_members_that_the_page_names(place: Path, server: Running) -> None:
+    said = done(place, find(STARTS[6], PAGE), line=LINE, **as_reader(server))
+    section = (ROOT / "docs" / PAGE).read_text().partition("## Why has this line no data?")[2].partition("\n## ")[0]
+    rows = [row for row in section.splitlines() if row.startswith("| ") and not row.startswith("| Look at")]
+    assert len(rows) == 8
+    members = {name for row in rows for name in re.findall(r"`([a-z]+[A-Za-z0-9]*)`", "|".join(row.split("|")[1:3]))}
+    members -= {"running", "assigned", "useAccountForCharging"}
+    assert [name for name in sorted(members) if f'"{name}": ' not in said] == []
+    assert {name for row in rows for name in re.findall(r"`(\w+_\w+)`", row.split("|")[3])} - set(CATALOGUE.operations) == set()
 
 
 def test_every_command_of_the_page_is_run() -> None:

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
+from tests.cli.network import network
 from tests.cli.reseller import said
-from tests.cli.test_sandbox import network
 from tests.running import ROOT, running
 
 SECRET = "whsec_YnJpZGdlLXNlY3JldC1mb3ItdGVzdHMtMDEyMw=="

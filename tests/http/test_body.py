@@ -3,6 +3,7 @@
 import orjson
 import pytest
 
+from registry.limits import Tier
 from tests.http.asking import GONE, Answer, ask, bearer, json_body
 from tests.world import World
 
@@ -164,3 +165,30 @@ async def test_a_query_on_an_operation_with_a_body_is_refused(world: World) -> N
 async def test_a_query_that_cannot_be_meant_is_refused(world: World, query: bytes) -> None:
     caller = await world.caller()
     assert (await ask(world.door, "GET", b"/v1/notes?" + query, [bearer(caller.secret)])).status == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field", "header"),
+    [
+        ("DELETE", b"/v1/notes/x?confirm_token=abc", b"", "confirm_token", "X-Confirm-Token"),
+        ("DELETE", b"/v1/notes/x?confirmToken=abc", b"", "confirmToken", "X-Confirm-Token"),
+        ("DELETE", b"/v1/notes/x?X-Confirm-Token=abc", b"", "X-Confirm-Token", "X-Confirm-Token"),
+        ("POST", b"/v1/notes", b'{"name":"x","idempotency_key":"k"}', "idempotency_key", "Idempotency-Key"),
+        ("POST", b"/v1/notes?idempotencyKey=k", b'{"name":"x"}', "idempotencyKey", "Idempotency-Key"),
+    ],
+)
+async def test_a_header_that_came_as_a_field_is_told_where_it_belongs(
+    world: World, method: str, path: bytes, body: bytes, field: str, header: str
+) -> None:
+    caller = await world.caller(Tier.PRO)
+    head = [bearer(caller.secret), *(json_body(body) if body else [])]
+    answer = await ask(world.door, method, path, head, [body])
+    said = orjson.loads(answer.body)
+    assert (answer.status, said["code"], said["param"]) == (400, "unknown_field", field)
+    assert said["error"].endswith(f"it is the header {header}") and f"as the header {header}" in said["hint"]
+    assert "abc" not in said["error"] + said["hint"]
+
+
+async def test_a_confirm_token_means_nothing_where_none_is_asked_for(world: World) -> None:
+    answer = await post(world, b'{"name":"x","confirm_token":"abc"}')
+    assert (answer.code, orjson.loads(answer.body)["hint"]) == ("unknown_field", "Remove it. Known fields: name, quantity_mb, tags")

@@ -1,11 +1,16 @@
-"""The three prompts."""
+"""The prompts."""
+
+import re
 
 import pytest
 from inline_snapshot import snapshot
 from mcp_types import TextContent
 
+from operations.catalogue import CATALOGUE
+from registry.catalogue import Selection
 from tests.mcp.house import ERAS, House, request
 from tests.world import Credentials
+from transports.mcp.prompts import TASKS
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +30,12 @@ async def test_every_prompt_and_argument_is_described(house: House, pro: Credent
     assert all(prompt.description and all(argument.description for argument in prompt.arguments or []) for prompt in prompts)
     shown = {prompt.name: {argument.name: argument.required for argument in prompt.arguments or []} for prompt in prompts}
     assert shown == snapshot(
-        {"issue_esim": {"plan": False}, "investigate_intent": {"intent": True}, "choose_plan": {"country": True, "days": True}}
+        {
+            "issue_esim": {"plan": False},
+            "investigate_intent": {"intent": True},
+            "choose_plan": {"country": True, "days": True},
+            "why_no_data": {"iccid": True},
+        }
     )
 
 
@@ -34,6 +44,15 @@ async def test_a_prompt_holds_its_arguments(house: House, pro: Credentials, era:
     text = await prompt(house, pro, "choose_plan", {"country": "Norway", "days": "10"}, era)
     assert text.startswith("Recommend a plan for 10 days in Norway.")
     assert "cni_1" in await prompt(house, pro, "investigate_intent", {"intent": "cni_1"}, era)
+    assert "the line 8988303700000100286 has no mobile data" in await prompt(
+        house, pro, "why_no_data", {"iccid": "8988303700000100286"}, era
+    )
+
+
+async def test_the_tools_that_prompts_name_are_shown_without_a_choice_of_toolsets() -> None:
+    named = {word for task in TASKS.values() for word in re.findall(r"\b(?:get|list|create|hlr|subscriber)_\w+", task.text)}
+    assert len(named) > 10
+    assert named - CATALOGUE.chosen(Selection()) == set()
 
 
 async def test_an_optional_argument_has_words_of_its_own_when_it_is_absent(house: House, pro: Credentials) -> None:
@@ -48,7 +67,7 @@ async def test_braces_in_an_argument_are_only_text(house: House, pro: Credential
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("nothing", {}, "known are issue_esim, investigate_intent, choose_plan"),
+        ("nothing", {}, "known are issue_esim, investigate_intent, choose_plan, why_no_data"),
         ("choose_plan", {"country": "Norway"}, "days: missing"),
         ("choose_plan", {"country": "Norway", "days": "1", "hours": "2"}, "hours: unknown argument"),
         ("investigate_intent", {"intent": "x" * 201}, "at most 200 characters"),

@@ -189,3 +189,14 @@ async def test_an_answer_that_never_came_leaves_the_outcome_open(stage: Stage) -
     again = await stage.http.post("/v1/package-templates", json=NEW, headers={"Idempotency-Key": "one"})
     assert again.status_code == 502
     assert len(stage.calls("createPrepaidPackageTemplate")) == 1
+
+
+async def test_templates_are_found_by_a_part_of_their_name(stage: Stage) -> None:
+    names = [row["prepaidpackagetemplatename"] for row in await stage.data("/v1/package-templates")]
+    monthly = [name for name in names if "monthly" in name.casefold()]
+    found = await stage.data("/v1/package-templates", q=" MONTHLY ")
+    assert monthly and [row["prepaidpackagetemplatename"] for row in found] == monthly
+    assert await stage.data("/v1/package-templates", q="no such name") == []
+    assert await stage.data("/v1/package-templates", templateId=55012, q="no such name") == []
+    assert (await stage.http.get("/v1/package-templates", params={"q": "  "})).status_code == 400
+    assert all("q" not in call for call in stage.calls("listPrepaidPackageTemplate"))

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.anyio
 async def refused(bench: Bench, said: Said, **counted: int) -> None:
     """The token was not taken, nothing was done, and no new token came."""
     assert (said.status, said.code, said.json["param"]) == (400, "confirm_token_invalid", "confirm_token")
+    assert "this call did nothing" in str(said.json["error"]) and "If it was used" in str(said.json["hint"])
     assert "confirm_token" not in {name for name in said.json if name != "param"}
     assert await bench.counters() == counted
 
@@ -31,6 +32,7 @@ async def test_without_a_token_the_call_is_told_what_would_happen_and_does_nothi
         "confirm_token": token,
         "expires_in_seconds": 120,
         "route": "DELETE /v1/things/{name}",
+        "hint": f"Repeat the same request with the header X-Confirm-Token: {token}, within 120 s",
     }
     assert len(str(token)) == 43
     assert await bench.counters() == {} and await bench.claimed() == [] and await bench.called(pro) == 0

@@ -54,6 +54,7 @@ async def test_use_is_recorded_counted_and_told() -> None:
     sent: list[tuple[str, bytes]] = []
 
     async def post(url: str, body: bytes) -> int:
+        assert (await network.control("GET", "state"))["pushesWaiting"] == 1  # until it is answered
         sent.append((url, body))
         return 200
 
@@ -61,6 +62,7 @@ async def test_use_is_recorded_counted_and_told() -> None:
     assert await network.sandbox.deliver(post) == 0
     assert sent[0][0] == HOOK
     assert b'"thresholdPercentage":"50"' in sent[0][1]
+    assert (await network.control("GET", "state"))["pushesWaiting"] == 0
     told = await network.control("GET", "pushes")
     assert (told["waiting"], told["sent"][0]["status"]) == ([], 200)
 

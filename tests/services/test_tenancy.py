@@ -55,7 +55,7 @@ async def test_an_unknown_line_is_answered_with_the_way_to_find_one(stage: Stage
             "code": "not_found",
             "request_id": "",
             "param": "iccid",
-            "hint": "list_subscribers finds lines by part of an ICCID or name",
+            "hint": "list_subscribers finds lines by the beginning or the last digits of an ICCID, or by name",
         }
     )
 

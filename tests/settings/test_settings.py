@@ -62,7 +62,7 @@ def test_lists_are_separated_by_commas() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"SERVICE_PROT": "1"}, "unknown setting SERVICE_PROT; `reseller doctor` lists the known ones"),
+        ({"SERVICE_PROT": "1"}, "unknown setting SERVICE_PROT; did you mean SERVICE_PORT? `reseller doctor` lists the known ones"),
         ({"SERVICE_PORT": "65536"}, "SERVICE_PORT: Input should be less than or equal to 65535"),
         ({"SERVICE_ENV": "prod"}, "SERVICE_ENV: Input should be 'development' or 'production'"),
         ({"SERVICE_WEBHOOK_ALLOW_NETS": "home"}, "SERVICE_WEBHOOK_ALLOW_NETS: 'home' does not appear to be an IPv4 or IPv6 network"),

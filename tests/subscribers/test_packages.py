@@ -263,3 +263,13 @@ async def test_a_token_of_its_own_reaches_its_own_lines_and_templates_only(stage
         said = await http.post(path, json={"packageTemplateId": own})
         assert said.status_code == 201, said.text
         assert [row["state"] for row in (await http.get(path)).json()["data"]] == ["assigned"]
+
+
+async def test_a_template_of_another_sponsor_is_refused_with_the_likely_reason(stage: Stage) -> None:
+    other = next(found for found in stage.network.templates.values() if found.reseller_id == 7001 and found.sponsor_id == 32)
+    other.recurring = True  # so that the series is refused for its sponsor, too
+    for path in (stage.path, f"{stage.path}/recurring"):
+        said = await stage.http.post(path, json={"packageTemplateId": other.id})
+        assert (said.status_code, said.json()["ocs_code"]) == (502, 14)
+        assert "nothing was assigned" in said.json()["error"] and "another sponsor" in said.json()["hint"]
+    assert stage.line.packages == [] and stage.line.series == []

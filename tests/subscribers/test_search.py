@@ -12,6 +12,7 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
+from clients.sandbox.ocs.entities import Line
 from operations.services.line_search import term_of
 from operations.services.subscriber_rows import current, current_status, public_row, subscriber_id
 from operations.subscribers.search import list_subscribers
@@ -111,8 +112,44 @@ async def test_names_and_addresses_are_found_in_any_case(stage: Stage) -> None:
 async def test_eighty_nine_is_a_name_like_any_other(stage: Stage) -> None:
     line = stage.lines(8101)[0]
     line.name = "Bus 89"
-    assert await ids(stage.managed, q="89") == [line.id]
+    assert line.id in await ids(stage.managed, q="89")
     assert stage.calls() == [{"accountId": 8101}]
+
+
+async def test_the_last_digits_of_a_sim_or_a_number_find_its_line(stage: Stage) -> None:
+    lines = stage.lines(8101)
+    line = lines[20]
+    for size in (2, 3, 4, 5):
+        for written in (line.iccid, line.number):
+            ending = written[-size:]
+            wanted = [one.id for one in lines if ends(one, ending) or ending in (one.name or "") + (one.email or "")]
+            assert await ids(stage.managed, q=ending) == wanted and line.id in wanted
+    assert set(await ids(stage.managed, q=line.iccid[-1])) < {one.id for one in lines}  # one digit is part of a name only
+
+
+def ends(line: Line, digits: str) -> bool:
+    """Whether an ICCID or number that the line has, or had, ends so."""
+    return any(written.endswith(digits) for written in (*(row.iccid for row in line.imsis), *(row.number for row in line.numbers)))
+
+
+@pytest.mark.parametrize("q", ["286", "Line"])
+async def test_an_account_that_is_not_there_is_the_connection_s_fault(stage: Stage, q: str) -> None:
+    lost = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=8999)
+    async with stage.world.client(lost.secret) as http:
+        for path in ("/v1/subscribers", f"/v1/subscribers?q={q}", "/v1/accounts", "/v1/accounts/8999/esim-status"):
+            said = await http.get(path)
+            assert (said.status_code, said.json()["code"]) == (409, "account_not_found"), path
+            assert "connected to account 8999" in said.json()["error"] and "reseller org connect" in said.json()["hint"]
+
+
+async def test_members_that_no_row_has_are_a_mistake_unless_another_is_known(stage: Stage) -> None:
+    said = await stage.managed.get(PATH, params={"limit": 2, "fields": "nme,numbr"})
+    assert (said.status_code, said.json()["param"]) == (400, "fields")
+    assert '"nme, numbr"' in said.json()["error"] and "subscriberName" in said.json()["hint"]
+    assert await rows(stage.managed, limit=1, fields="nme,subscriberId") == [{"subscriberId": stage.lines(8101)[0].id}]
+    fresh = stage.fresh()
+    assert await rows(stage.managed, q=fresh.iccid, fields="lastUsageDate") in ([{}], [{"lastUsageDate": None}])  # known, and not there
+    assert await rows(stage.managed, q="nobody at all", fields="nme") == []
 
 
 async def test_a_prefix_the_network_finds_too_short_is_looked_for_here(stage: Stage) -> None:

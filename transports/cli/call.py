@@ -15,18 +15,27 @@ import orjson
 import typer
 
 from operations.catalogue import CATALOGUE
-from registry.binding import kind_of
 from registry.call import Reply
 from registry.catalogue import AnyOperation
 from registry.clock import SystemClock
 from registry.ids import SystemIds
+from registry.model import Input
+from registry.spelling import shown
 from transports.cli.failure import Failure
+from transports.cli.fields import field_options, flag, read, whole_input
 from transports.cli.local import call_locally
+from transports.cli.paging import FIELD, next_cursor
 from transports.cli.remote import call_remotely
 from transports.cli.render import explain, show
 from transports.settings import load_settings
 
-PLAIN: dict[str, type] = {"int": int, "float": float, "bool": bool}
+
+def all_or_nothing(context: typer.Context, text: str | None) -> str | None:
+    """With the whole input in one option no field's own option is needed."""
+    if text is not None:
+        for parameter in context.command.params:
+            parameter.required = False
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +48,45 @@ class How:
     key: Annotated[str | None, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key for --url.")] = None
     org: Annotated[str | None, typer.Option("--org", help="Local calls: the organisation to act for.")] = None
     data: Annotated[Path | None, typer.Option("--data", help="Local calls: the directory with the database.")] = None
+    json_input: Annotated[
+        str | None,
+        typer.Option(
+            "--json-input", metavar="JSON", is_eager=True, callback=all_or_nothing, help="The whole input as one object, instead of fields."
+        ),
+    ] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on a terminal too.")] = False
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Confirm a two-step operation without asking.")] = False
     idempotency_key: Annotated[str | None, typer.Option("--idempotency-key", help="Same key and input: same answer, one effect.")] = None
     confirm_token: Annotated[str | None, typer.Option("--confirm-token", help="Token of the first half of a two-step operation.")] = None
 
 
-def call_app() -> typer.Typer:
-    """Every operation as a command, in catalogue order."""
+TAKEN = frozenset({field.name for field in dataclasses.fields(How)} | {"json", "help"})
+
+
+def call_app(words: list[str]) -> typer.Typer:
+    """Every operation as a command, in catalogue order; only the one that is asked for, since making them all takes a while."""
     app = typer.Typer(no_args_is_help=True, help="Call one operation; prints JSON, or a table on a terminal.")
-    for operation in CATALOGUE.operations.values():
+    for operation in asked_for(words):
         app.command(operation.id, help=operation.description, short_help=operation.summary)(command(operation))
     return app
 
 
+def asked_for(words: list[str]) -> list[AnyOperation]:
+    """The operations that a command line may be about."""
+    if words[:1] != ["call"]:
+        return []
+    named = [CATALOGUE.operations[word] for word in words[1:2] if word in CATALOGUE.operations]
+    return named or list(CATALOGUE.operations.values())
+
+
 def command(operation: AnyOperation) -> Callable[..., None]:
     """The command of one operation; its options are the fields of the input model and those of How."""
-    fields = {name: info.alias or name for name, info in operation.params.model_fields.items()}
+    model = operation.params
 
     def run(**given: object) -> None:
-        texts = {name: given.pop(f"f_{name}") for name in fields}
-        arguments = {fields[name]: read(operation, name, text) for name, text in texts.items() if text is not None}
-        finish(operation, arguments, How(**given))  # pyright: ignore[reportArgumentType]  # typer has parsed them to these types
+        texts = {name: given.pop(f"f_{name}") for name in model.model_fields}
+        how = How(**given)  # pyright: ignore[reportArgumentType]  # typer has parsed them to these types
+        finish(operation, arguments_of(model, {name: text for name, text in texts.items() if text is not None}, how), how)
 
     wanted = {"yes", "confirm_token"} if operation.confirm else set[str]()
     wanted |= {"idempotency_key"} if operation.once is not None else set()
@@ -69,58 +95,22 @@ def command(operation: AnyOperation) -> Callable[..., None]:
         for p in inspect.signature(How).parameters.values()
         if p.name in wanted or p.name not in {"yes", "confirm_token", "idempotency_key"}
     ]
-    parameters = [*field_options(operation, fields), *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in common)]
+    parameters = [*field_options(model, TAKEN), *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in common)]
     run.__name__ = operation.id
     run.__annotations__ = {p.name: cast(object, p.annotation) for p in parameters}
     setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010  # typer reads the signature
     return run
 
 
-def field_options(operation: AnyOperation, fields: dict[str, str]) -> list[inspect.Parameter]:
-    """One option per input field; prefixed, so that none collides with an option of How."""
-    found: list[inspect.Parameter] = []
-    for name, info in operation.params.model_fields.items():
-        needed = info.is_required()
-        option = typer.Option(flag(fields[name]), help=(info.description or "") + ("" if needed else " Optional."))
-        word = kind_of(info.annotation)
-        kind = list[str] if word == "list" else PLAIN.get(word, str)
-        annotation = Annotated[kind if needed else kind | None, option]
-        default = inspect.Parameter.empty if needed else None
-        found.append(inspect.Parameter(f"f_{name}", inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default))
-    return found
-
-
-def flag(field: str) -> str:
-    """A field's option. Choice: where How has the word already, as with a webhook's url, it is `--input-url`."""
-    taken = {field.name for field in dataclasses.fields(How)} | {"json", "help"}
-    return f"--{'input-' if field in taken else ''}{field.replace('_', '-')}"
-
-
-def read(operation: AnyOperation, name: str, given: object) -> object:
-    """Objects and arrays are given as JSON text; an array of words may be `DE,FR` as well, and its option given several times."""
-    info = operation.params.model_fields[name]
-    option = flag(info.alias or name)
-    if isinstance(given, list):
-        return [word for text in cast(list[str], given) for word in words(option, text)]
-    return parsed(option, given) if isinstance(given, str) and takes_json(info.annotation) else given
-
-
-def words(option: str, text: str) -> list[object]:
-    """What one use of a list's option holds."""
-    return cast(list[object], parsed(option, text)) if text.startswith("[") else [word.strip() for word in text.split(",")]
-
-
-def parsed(option: str, text: str) -> object:
-    """JSON text as a value."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        raise Failure(f'{option}: must be JSON, for example \'{{"order": "A-17"}}\'; got {text[:60]}') from None
-
-
-def takes_json(annotation: object) -> bool:
-    """Whether a field holds an object or an array."""
-    return any(word in str(annotation) for word in ("dict[", "list[", "tuple["))
+def arguments_of(model: type[Input], texts: dict[str, object], how: How) -> dict[str, object]:
+    """The input as the options say it, one by one or as a whole."""
+    names = {name: shown(name, info) for name, info in model.model_fields.items()}
+    if how.json_input is None:
+        return {names[name]: read(model, name, text, TAKEN) for name, text in texts.items()}
+    if texts:
+        given = ", ".join(flag(names[name], TAKEN) for name in texts)
+        raise Failure(f"--json-input: is the whole input; leave out {given}, or put what it says into the object")
+    return whole_input("--json-input", how.json_input)
 
 
 def finish(operation: AnyOperation, arguments: dict[str, object], how: How) -> None:
@@ -136,6 +126,10 @@ def finish(operation: AnyOperation, arguments: dict[str, object], how: How) -> N
     if reply.status == 202 or reply.status >= 400:
         raise Failure(explain(reply, repeatable(sys.argv[1:])), exit_code=3 if reply.status >= 500 else 1)
     show(reply, as_json=how.as_json)
+    cursor = next_cursor(reply)
+    if cursor is not None and FIELD in operation.params.model_fields:
+        sys.stdout.flush()
+        sys.stderr.write(f"more: {flag(FIELD, TAKEN)} {shlex.quote(cursor)}\n")
 
 
 def repeatable(words: list[str]) -> str:

@@ -22,7 +22,7 @@ from transports.cli.render import print_line
 from transports.cli.upstream_check import upstream
 from transports.keyring_check import checked_keyring, refuse_lost
 from transports.keyring_file import is_open_to_others, keyring_path
-from transports.settings import PREFIX, BadSettings, Settings, load_settings
+from transports.settings import PREFIX, BadSettings, Settings, UnknownSetting, load_settings
 
 FINE_SECONDS = 5.0
 
@@ -33,7 +33,7 @@ def doctor(data: Annotated[Path | None, typer.Option("--data", help="Directory w
         settings = load_settings(os.environ, env_file=Path(".env"), data=data)
         found = list(examine(settings))
     except BadSettings as wrong:
-        found = [Finding("settings", str(wrong), "known settings: " + ", ".join(PREFIX + n.upper() for n in Settings.model_fields))]
+        found = [Finding("settings", str(wrong), way_out(wrong))]
     for finding in found:
         print_line(
             f"{'ok ' if finding.fix is None else 'BAD'}  {finding.subject:<10} {finding.state}"
@@ -41,6 +41,14 @@ def doctor(data: Annotated[Path | None, typer.Option("--data", help="Directory w
         )
     if any(finding.fix for finding in found):
         raise Failure("something needs mending, see above", exit_code=1)
+
+
+def way_out(wrong: BadSettings) -> str:
+    """What to do about settings that cannot be read."""
+    if not isinstance(wrong, UnknownSetting):
+        return "change it in the environment, in .env or in the directory of SERVICE_SECRETS_DIR"
+    known = "known settings: " + ", ".join(PREFIX + name.upper() for name in Settings.model_fields)
+    return f"rename it to {wrong.near}; {known}" if wrong.near else known
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
@@ -111,8 +119,8 @@ def port(settings: Settings) -> Finding:
             probe.bind((settings.host, settings.port))
         except OSError as error:
             where = f"{settings.host}:{settings.port}"
-            if answers(settings):
-                return Finding("port", f"{where} is held by this service, which answers")
+            if answers(settings):  # whether over this database or another one, its /health does not tell
+                return Finding("port", f"{where} is held by a service like this one, which answers")
             return Finding("port", f"{where} {error.strerror}", "stop what listens there, or serve with --port 0")
     return Finding("port", f"{settings.host}:{settings.port} is free")
 

@@ -40,7 +40,7 @@ def make_app(words: list[str]) -> typer.Typer:
 
     app.callback(help=HELP)(whole)
     app.command()(worker)
-    app.add_typer(call_app(), name="call")
+    app.add_typer(call_app(words), name="call")
     app.add_typer(org_app, name="org")
     app.add_typer(keys_app, name="keys")
     app.add_typer(database_app, name="db")

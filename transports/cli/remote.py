@@ -1,8 +1,9 @@
 """Calls of a server elsewhere, over HTTP."""
 
+import re
 from collections.abc import Mapping
 from typing import cast
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import orjson
 
@@ -11,9 +12,11 @@ from clients.http import Outbound
 from registry.binding import Binding
 from registry.call import Reply
 from registry.catalogue import AnyOperation
+from registry.spelling import spellings
 from transports.cli.failure import Failure
 
 LARGEST_ANSWER = 64 * 1024 * 1024
+NEXT = re.compile(r'<([^<>]*)>; rel="next"')
 
 
 async def call_remotely(
@@ -27,10 +30,10 @@ async def call_remotely(
 ) -> Reply:
     """The same call as curl would make it."""
     binding = Binding(operation)
+    rest = dict(arguments)
     path = operation.path
     for name in binding.path_names:
-        path = path.replace("{" + name + "}", quote(str(arguments[name]), safe=""))
-    rest = {name: value for name, value in arguments.items() if name not in binding.path_names}
+        path = path.replace("{" + name + "}", quote(text_of(taken(operation, rest, name)), safe=""))
     headers = {"accept": "application/json"}
     if key:
         headers["authorization"] = f"Bearer {key}"
@@ -42,7 +45,7 @@ async def call_remotely(
     if binding.has_body:
         headers["content-type"], content = "application/json", orjson.dumps(rest)
     elif rest:
-        path += "?" + urlencode({name: text_of(value) for name, value in rest.items()})
+        path += "?" + urlencode({name: text_of(value) for name, value in rest.items() if value is not None})
     outbound = Outbound()
     try:
         reply = await outbound.exchange(operation.method, url.rstrip("/") + path, headers=headers, content=content, keep=LARGEST_ANSWER)
@@ -50,7 +53,29 @@ async def call_remotely(
         raise Failure(f"--url: {url} does not answer ({error.kind}); is the server running there?", exit_code=3) from None
     finally:
         await outbound.aclose()
-    return Reply(reply.status, reply.body, media_type=reply.headers.get("content-type", ""), headers=dict(reply.headers))
+    return Reply(
+        reply.status,
+        reply.body,
+        media_type=reply.headers.get("content-type", ""),
+        headers=dict(reply.headers),
+        next_cursor=cursor_of(reply.headers.get("link", "")),
+    )
+
+
+def taken(operation: AnyOperation, values: dict[str, object], name: str) -> object:
+    """The value that the path needs, taken out of the input under whichever of its names it was given."""
+    known = spellings(operation.params)
+    written = next((word for word in values if known.get(word) == known[name]), None)
+    value = values.pop(written) if written is not None else None
+    if value is None or value == "":
+        raise Failure(f"{name}: missing; it is part of the address {operation.path}")
+    return value
+
+
+def cursor_of(link: str) -> str | None:
+    """Where the next page begins, from the Link header of an answer that has more."""
+    found = NEXT.search(link)
+    return parse_qs(urlsplit(found[1]).query).get("starting_after", [None])[0] if found else None
 
 
 def text_of(value: object) -> str:

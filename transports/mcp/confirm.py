@@ -55,7 +55,8 @@ def instruction(challenge: ConfirmTokenRequired, request_id: str) -> CallToolRes
         f"Only after the user agreed, call this tool again with the same arguments and confirm_token set to "
         f"{challenge.confirm_token} within {challenge.expires_in_seconds} seconds."
     )
-    body = challenge.body(request_id)
+    # Its own hint names a header, which a tool call has not.
+    body = {name: value for name, value in challenge.body(request_id).items() if name != "hint"}
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=body, is_error=True)
 
 

@@ -76,6 +76,28 @@ TASKS = {
             "Issue nothing.",
             {},
         ),
+        Task(
+            Prompt(
+                name="why_no_data",
+                title="Why a line has no data",
+                description="Find out why a line has no mobile data, and what would mend it.",
+                arguments=[argument("iccid", "The line's SIM number, e.g. 8988303700000100286.")],
+            ),
+            "Find out why the line {iccid} has no mobile data. Look at these in order: "
+            "1. get_subscriber: currentStatus must be Active, allowedData true. "
+            "2. get_sim_provider_status: the first status must be Enable. "
+            "3. list_subscriber_packages: one package must be running or assigned, with useddatabyte below pckdatabyte. "
+            "4. list_location_zones with that package's locationzoneid as zoneId, page by page: a network's mccMncs must hold lastMcc and "
+            "lastMnc of the line's networkInfo. "
+            "5. Where no package covers that network, the balance must be above 0: the line's, or with useAccountForCharging its "
+            "account's in list_reseller_accounts, unless that is packageOnly. "
+            "6. hlr_get_bitrate: the limit must not be a few kbit/s. "
+            "7. subscriber_network_events: there must be registrations (mapAnswer, s6aAnswer) and sessions (gyAnswer); a code other than "
+            "2001 is a refusal. "
+            "Tell me in plain words the first thing that is wrong, what shows it and which tool would mend it; if nothing is, that the "
+            "device's APN and data roaming are to be checked. Change nothing.",
+            {},
+        ),
     )
 }
 

@@ -84,7 +84,10 @@ RULES: tuple[tuple[Applies, Fault], ...] = (
     (lambda o: True, fault(BadRequest, "The input has a field that this operation does not know.", "unknown_field")),
     (has_body, fault(BadRequest, "The body is not one JSON object.", "invalid_json")),
     (lambda o: o.once is not None and o.once.required, fault(BadRequest, "The key header is missing.", "idempotency_key_required")),
-    (lambda o: o.confirm, fault(BadRequest, "The confirm token is wrong, used, expired, or another call's.", "confirm_token_invalid")),
+    (
+        lambda o: o.confirm,
+        fault(BadRequest, "The confirm token is wrong, expired, already used, or another call's.", "confirm_token_invalid"),
+    ),
     (lambda o: o.auth is not Auth.PUBLIC, fault(Unauthorized)),
     (demands_scope, fault(UpgradeRequired, "The tier of your organisation, or your role in it, does not carry the scope.")),
     (lambda o: True, fault(Forbidden, everywhere=True)),
@@ -103,6 +106,7 @@ RULES: tuple[tuple[Applies, Fault], ...] = (
     (lambda o: True, fault(HeadersTooLarge, everywhere=True)),
     (lambda o: True, fault(Internal, everywhere=True)),
     (lambda o: o.upstream, fault(OcsError)),
+    (lambda o: o.upstream, fault(OcsError, "The charging system did not answer in time; `outcome_unknown` marks a write.", "ocs_timeout")),
     (lambda o: o.upstream and o.once is not None, fault(OcsError, "What became of the first call is not known.", "OUTCOME_UNKNOWN")),
     (lambda o: True, fault(StoreUnavailable, everywhere=True)),
 )

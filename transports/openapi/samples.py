@@ -67,11 +67,15 @@ def sample(told: Fault, base_url: str) -> dict[str, object]:
     return common | extra | named_fields(told.refusal.body_type, base_url, told.code)
 
 
+TOKEN = "3q2-7wXv1nB0c9z8y7x6w5v4u3t2s1r0q9p8o7n6m5l"
+
+
 def challenge(method: str, path: str) -> ConfirmTokenRequiredBody:
     """The first half of a confirmed call."""
     return {
         "message": "This will remove every package from the line.",
-        "confirm_token": "3q2-7wXv1nB0c9z8y7x6w5v4u3t2s1r0q9p8o7n6m5l",
+        "confirm_token": TOKEN,
         "expires_in_seconds": 120,
         "route": f"{method} {path}",
+        "hint": f"Repeat the same request with the header X-Confirm-Token: {TOKEN}, within 120 s",
     }

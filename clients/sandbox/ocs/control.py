@@ -70,7 +70,7 @@ def state(desk: Desk, _query: Query, _value: object) -> object:
         "networks": len(world.networks),
         "calls": desk.answered,
         "faults": len(desk.faults.queue),
-        "pushesWaiting": len(world.pushes),
+        "pushesWaiting": len(desk.underway) + len(world.pushes),
         "pushesSent": len(desk.deliveries),
     }
 

@@ -123,7 +123,7 @@ def percents(value: object, path: str) -> tuple[int, ...]:
 
 def pushes(desk: Desk, _query: dict[str, str], _value: object) -> object:
     """Notifications that wait, and those that were sent; status 0: nobody answered."""
-    waiting = [{"at": stamp(push.at), "url": push.url, "body": push.body} for push in desk.world.pushes]
+    waiting = [{"at": stamp(push.at), "url": push.url, "body": push.body} for push in (*desk.underway, *desk.world.pushes)]
     sent = [{**delivery._asdict(), "at": stamp(delivery.at)} for delivery in desk.deliveries]
     return {"waiting": waiting, "sent": sent}
 

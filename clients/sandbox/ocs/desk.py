@@ -10,7 +10,7 @@ import anyio.to_thread
 from clients.sandbox.ocs import life
 from clients.sandbox.ocs.faults import Faults
 from clients.sandbox.ocs.pace import Pace
-from clients.sandbox.ocs.state import World
+from clients.sandbox.ocs.state import Push, World
 
 KEPT = 10_000
 LONG_WAY = 3_600
@@ -65,6 +65,8 @@ class Desk:
     pace: Pace
     calls: deque[Call] = field(default_factory=kept_calls)
     deliveries: deque[Delivery] = field(default_factory=kept_deliveries)
+    underway: deque[Push] = field(default_factory=deque[Push])
+    """Notifications that were taken from the world and have not been answered."""
     answered: int = 0
 
     def note(self, make: Callable[[int, int], Call]) -> None:

@@ -101,9 +101,11 @@ class Sandbox:
             waiting = list(desk.world.pushes) if desk else []
             if desk:
                 desk.world.pushes.clear()
+                desk.underway.extend(waiting)
         for push in waiting:
             status = await post(push.url, orjson.dumps(push.body))
             if desk:
+                desk.underway.popleft()
                 desk.deliveries.append(Delivery(push.at, push.url, status, push.body))
         return len(waiting)
 

@@ -77,11 +77,13 @@ def create_country_entry() -> None:
         sa.Column("country", sa.Text(), nullable=False),
         sa.Column("mcc", sa.Text(), nullable=False),
         sa.Column("mnc", sa.Text(), nullable=True),
+        sa.Column("account_id", sa.BigInteger(), nullable=True),
         sa.Column("occurred_at", REAL, nullable=False),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("country_entry_line", "country_entry", ["iccid", "occurred_at"])
+    op.create_index("country_entry_age", "country_entry", ["occurred_at"])
 
 
 def create_inbound_push() -> None:

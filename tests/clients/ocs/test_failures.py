@@ -122,6 +122,30 @@ async def test_a_real_connection_that_ends_too_soon_leaves_the_outcome_of_a_writ
         await pool.aclose()
 
 
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+async def test_a_charging_system_in_trouble_is_no_matter_of_address_or_token(status: int) -> None:
+    _, _, error = await failed(reading, raw(b"", status))
+    assert "try again later" in error.message and "token" not in error.message
+    assert error.headers == {"Retry-After": "10"}
+    _, _, error = await failed(writing, raw(b"", status))
+    assert error.headers == {}  # whoever wrote looks first
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_refused_address_or_token_is_told_so(status: int) -> None:
+    _, _, error = await failed(reading, raw(b"", status))
+    assert error.message.endswith("Check its address and the token.") and error.headers == {}
+
+
+@pytest.mark.parametrize(
+    "answer", [*(reply(code=code) for code in (1, 2, 3, 5, 6, 7, 11, 14, 18, 100, 12345)), *(row[0] for row in AMBIGUOUS.values())]
+)
+async def test_no_text_names_a_method_of_the_wire(answer: Answer) -> None:
+    for call in (reading, writing):
+        _, _, error = await failed(call, answer)
+        assert "getResellerInfo" not in error.message and "affectPackage" not in error.message
+
+
 async def test_a_second_answer_saves_a_read() -> None:
     for first in (raw(b"", 502), reply(code=3), reply(code=18), reply(code=100), broken(httpx.ReadTimeout(""))):
         there = upstream(first, reply("getResellerInfo", {"id": 7}))

@@ -1,0 +1,126 @@
+"""`reseller call` with every kind of value: false, null, objects, and the whole input as JSON."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from operations.catalogue import CATALOGUE
+from tests.cli.reseller import reseller, said
+from tests.cli.terminal import at_terminal
+from tests.running import Running
+from transports.cli.call import TAKEN
+from transports.cli.fields import flag, takes_null
+
+
+@pytest.fixture(scope="module")
+def there(server: Running) -> dict[str, str]:
+    return {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
+
+
+@pytest.fixture(scope="module")
+def lines(place: Path, there: dict[str, str]) -> list[str]:
+    """Active lines of the simulated network."""
+    words = ("list_subscribers", "--status", "ACTIVE", "--fields", "iccid", "--limit", "5")
+    return [row["iccid"] for row in json.loads(said("call", *words, cwd=place, **there))["data"]]
+
+
+@pytest.fixture(scope="module")
+def template(place: Path, there: dict[str, str], lines: list[str]) -> int:
+    """A template whose packages a line may have."""
+    return json.loads(said("call", "list_subscriber_packages", "--iccid", lines[0], cwd=place, **there))["data"][0]["templateId"]
+
+
+def test_false_is_said_with_no_and_true_without_it(place: Path, there: dict[str, str], lines: list[str]) -> None:
+    words = ("call", "set_subscriber_traffic_restrictions", "--iccid", lines[0])
+    said(*words, "--no-input-data", "--no-moc", "--sms", cwd=place, **there)
+    line = json.loads(said("call", "get_subscriber", "--iccid", lines[0], cwd=place, **there))["data"]
+    assert (line["allowedData"], line["allowedMoc"], line["allowedMosms"], line["allowedMtc"]) == (False, False, True, True)
+    said(*words, "--input-data", cwd=place, **there)
+    line = json.loads(said("call", "get_subscriber", "--iccid", lines[0], cwd=place, **there))["data"]
+    assert (line["allowedData"], line["allowedMoc"]) == (True, False)
+
+
+def test_null_is_a_word_where_it_removes_something(place: Path, there: dict[str, str], lines: list[str]) -> None:
+    words = ("call", "modify_subscriber_voip_plan", "--iccid", lines[1], "--planId")
+    assert json.loads(said(*words, "null", cwd=place, **there)) == {"data": {"planId": None}}
+    done = reseller(*words, "none", cwd=place, **there)
+    assert (done.returncode, done.stderr) == (2, "--planId: must be an integer or null; got none\n")
+    done = reseller(*words, "999999", cwd=place, **there)
+    assert done.returncode == 1 and done.stderr.startswith("Your reseller has nothing with this planId")
+
+
+def test_an_object_is_json_text(place: Path, there: dict[str, str], lines: list[str], template: int) -> None:
+    words = ("call", "assign_package", "--iccid", lines[2], "--packageTemplateId", str(template), "--idempotency-key", "dated")
+    period = '{"start": "2031-01-01", "end": "2031-01-31"}'
+    assert json.loads(said(*words, "--activePeriod", period, cwd=place, **there))["data"]["iccid"] == lines[2]
+    done = reseller(*words, "--activePeriod", "2031", cwd=place, **there)
+    assert done.returncode == 1 and "activePeriod: got 2031; must be an object" in done.stderr
+
+
+def test_the_whole_input_is_one_object_instead_of_options(place: Path, there: dict[str, str], lines: list[str], template: int) -> None:
+    whole = {"iccid": lines[3], "packageTemplateId": template, "activePeriod": {"start": "2031-01-01", "end": "2031-01-31"}}
+    words = ("call", "assign_package", "--idempotency-key", "whole", "--json-input", json.dumps(whole))
+    assert json.loads(said(*words, cwd=place, **there))["data"]["iccid"] == lines[3]
+    done = reseller(*words, "--iccid", lines[3], cwd=place, **there)
+    assert done.returncode == 2 and done.stderr.startswith("--json-input: is the whole input; leave out --iccid, or ")
+    done = reseller("call", "get_subscriber", "--json-input", '{"gzCounter": false}', cwd=place, **there)
+    assert (done.returncode, done.stderr) == (2, "iccid: missing; it is part of the address /v1/subscribers/{iccid}\n")
+    done = reseller("call", "get_subscriber", "--json-input", "[]", cwd=place, **there)
+    assert (done.returncode, done.stderr) == (2, "--json-input: must be a JSON object with the operation's fields; got []\n")
+    words = ("call", "list_connectivity_plans", "--json-input", '{"limit": 1, "starting_after": null}')
+    assert len(json.loads(said(*words, cwd=place, **there))["data"]) == 1
+
+
+@pytest.mark.parametrize("local", [True, False], ids=["here", "there"])
+def test_an_answer_that_has_more_says_how_to_go_on(local: bool, place: Path, there: dict[str, str]) -> None:
+    where = {} if local else there
+    fields = {"name": "Weekend", "data-mb": 500, "validity-days": 3, "price-cents": 500, "currency": "EUR", "package-template-id": 7}
+    made = ("call", "create_connectivity_product", *(f"--{name}={value}" for name, value in fields.items()), "--countries", "DE")
+    for _ in range(3):
+        said(*made, cwd=place, **where)
+    words, shown = ("call", "list_connectivity_products", "--limit", "2"), list[str]()
+    done = reseller(*words, cwd=place, **where)
+    while done.stderr:
+        shown += [row["id"] for row in json.loads(done.stdout)["data"]]
+        more = re.fullmatch(r"more: (--starting-after) (\S+)\n", done.stderr)
+        assert more and len(shown) < 50
+        done = reseller(*words, *more.groups(), cwd=place, **where)
+    shown += [row["id"] for row in json.loads(done.stdout)["data"]]
+    assert shown == [row["id"] for row in json.loads(said("call", "list_connectivity_products", cwd=place, **where))["data"]]
+    assert len(shown) > 2
+
+
+def test_at_a_terminal_more_is_told_as_well(place: Path, there: dict[str, str]) -> None:
+    code, shown = at_terminal("call", "list_subscribers", "--limit", "1", cwd=place, settings=there)
+    assert code == 0 and re.search(r"^more: --starting-after \d+\r$", shown, re.MULTILINE), shown
+
+
+def test_the_help_names_the_values_of_a_field_and_the_name_behind_another_option(tmp_path: Path) -> None:
+    def helped(operation: str) -> str:
+        return " ".join(said("call", operation, "--help", cwd=tmp_path, COLUMNS="160").replace("│", " ").split())
+
+    assert "One of: ACTIVE, SUSPENDED, INACTIVE, DISCONNECTED, END_OF_LIFE." in helped("modify_subscriber_status")
+    restrictions = helped("set_subscriber_traffic_restrictions")
+    assert "--input-data --no-input-data" in restrictions and "The field `data`." in restrictions
+    assert "--planId INTEGER|null" in helped("modify_subscriber_mobile_plan")
+    assert "--activePeriod JSON Exact dates instead. An object with start, end." in helped("assign_package")
+    assert "One of: 128, 256," in helped("create_package_template")
+
+
+def test_no_two_fields_share_an_option() -> None:
+    for operation in CATALOGUE.operations.values():
+        flags = [flag(info.alias or name, TAKEN) for name, info in operation.params.model_fields.items()]
+        assert len(set(flags)) == len(flags), operation.id
+        assert not {f"--no-{word.removeprefix('--')}" for word in flags} & set(flags), operation.id
+
+
+def test_null_can_be_said_of_every_required_field_that_takes_it() -> None:
+    found = {
+        f"{operation.id} {info.alias}"
+        for operation in CATALOGUE.operations.values()
+        for info in operation.params.model_fields.values()
+        if info.is_required() and takes_null(operation.params, info)
+    }
+    assert found >= {"modify_subscriber_voip_plan planId", "modify_subscriber_mobile_plan planId"}

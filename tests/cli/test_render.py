@@ -1,0 +1,120 @@
+"""Answers as a person sees them: every kind of one, and none that cannot be shown."""
+
+import json
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from registry.call import Reply
+from tests.cli.reseller import said
+from tests.cli.terminal import at_terminal
+from tests.running import Running
+from transports.cli.render import drawn, explain, indented, plain, pretty
+
+NUMBERS = st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
+SCALARS = st.none() | st.booleans() | NUMBERS | st.text(max_size=80)
+JSON = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4), max_leaves=20
+)
+ROWS = st.lists(st.dictionaries(st.sampled_from(["id", "object", "name", "[b]"]), JSON, max_size=4), max_size=4)
+ANSWERS = JSON | st.fixed_dictionaries({"data": JSON | ROWS}, optional={"object": JSON, "has_more": JSON, "esim": JSON})
+
+
+@given(ANSWERS)
+def test_every_answer_can_be_drawn(answer: object) -> None:
+    assert isinstance(drawn(answer), str)
+
+
+@given(ANSWERS, st.sampled_from([202, 400, 401, 402, 404, 409, 429, 500, 502]))
+def test_every_refusal_can_be_explained(answer: object, status: int) -> None:
+    assert explain(Reply(status, orjson.dumps(answer)), "reseller call x")
+    assert explain(Reply(status, b"<html>"), "reseller call x") == explain(Reply(status, b"", media_type="text/html"), "reseller call x")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"esim": {"qr_code": "%s"}}' % (b"x" * 8000), b'{"id": %s}' % (b"[" * 900 + b"]" * 900), b"[1, 2", b"", b"\xff"],
+    ids=["code-too-long", "deep", "cut", "empty", "no-text"],
+)
+def test_what_cannot_be_drawn_is_the_answer_as_it_came(body: bytes) -> None:
+    assert "".join(pretty(body).split()) == "".join(body.decode(errors="replace").split())
+    assert "".join(plain(body).split()) == "".join(body.decode(errors="replace").split())
+
+
+def test_a_record_is_whole_and_a_line_a_field() -> None:
+    record = {"name": "[bold]x", "nested": {"a": [1, None]}, "list": [{"b": "c" * 70}], "none": None}
+    shown = [line.rstrip() for line in drawn({"object": "thing", "data": record, "has_more": False}).splitlines()]
+    assert [line.split()[0] for line in shown if line.startswith(" ") and line[1] != " "] == ["has_more", "name", "nested", "list", "none"]
+    assert " name      [bold]x" in shown and ' nested    {"a":[1,null]}' in shown and " none      null" in shown
+    assert "c" * 70 in "".join("".join(shown).split())
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ({"data": None}, " data  null"),
+        ({"data": 7, "has_more": True}, " data      7\n has_more  true"),
+        ({"data": ["a", {"b": 1}]}, 'a\n{"b":1}'),
+        ({"data": []}, " data  []"),
+        ([1, "a"], indented([1, "a"])),
+    ],
+    ids=["null", "number", "texts", "empty", "list"],
+)
+def test_what_is_neither_rows_nor_a_record_is_shown_too(answer: object, shown: str) -> None:
+    assert "\n".join(line.rstrip() for line in drawn(answer).splitlines()) == shown
+
+
+@pytest.fixture(scope="module")
+def there(server: Running) -> dict[str, str]:
+    return {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
+
+
+@pytest.fixture(scope="module")
+def line(place: Path, there: dict[str, str]) -> str:
+    """An active line."""
+    words = ("list_subscribers", "--status", "ACTIVE", "--fields", "iccid", "--limit", "1")
+    return json.loads(said("call", *words, cwd=place, **there))["data"][0]["iccid"]
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (("get_subscriber",), "currentStatus"),
+        (("send_sms", "--message", "hello", "--yes"), "sent"),
+        (("modify_subscriber_status", "--status", "ACTIVE"), "status"),
+        (("subscriber_usage",), "... (--json shows it whole)"),
+        (("hlr_get_bitrate",), "bitrate"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, tuple) else None,
+)
+@pytest.mark.parametrize("columns", [60, 140])
+def test_an_operation_on_a_line_shows_its_answer(
+    words: tuple[str, ...], field: str, columns: int, place: Path, line: str, there: dict[str, str]
+) -> None:
+    code, shown = at_terminal("call", *words, "--iccid", line, cwd=place, columns=columns, settings=there)
+    assert code == 0 and field in shown, shown
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (("get_reseller_info",), "id"),
+        (("esim_status_per_account", "--accountId", "8101"), "8101"),
+        (("plan_network_default", "--countries", "NO,SE"), "mode"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, tuple) else None,
+)
+def test_an_operation_on_everything_shows_its_answer(words: tuple[str, ...], field: str, place: Path, there: dict[str, str]) -> None:
+    code, shown = at_terminal("call", *words, cwd=place, settings=there)
+    assert code == 0 and field in shown, shown
+
+
+def test_a_package_is_shown_once_it_is_assigned(place: Path, line: str, there: dict[str, str]) -> None:
+    template = json.loads(said("call", "list_subscriber_packages", "--iccid", line, cwd=place, **there))["data"][0]["templateId"]
+    words = ("assign_package", "--iccid", line, "--packageTemplateId", str(template), "--idempotency-key", "shown")
+    code, shown = at_terminal("call", *words, cwd=place, settings=there)
+    assert code == 0 and line in shown, shown
+    assert "subsPackageId" in shown

@@ -1,0 +1,75 @@
+"""What operations, refusals and hints speak of is there: operations, routes, and the line of the examples."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clients.sandbox.ocs.seed.build import build
+from operations.catalogue import CATALOGUE
+from registry.catalogue import AnyOperation
+from registry.errors import EndOfLife
+from registry.limits import Scope
+from tests.contract.fleet import ACCOUNT, DOCUMENTED_ICCID
+from tests.contract.test_rows import ROWS
+from tests.world import NOON
+from transports.openapi.refusals import faults_of
+
+TREE = Path(__file__).resolve().parents[2]
+PACKAGES = ("operations", "registry", "clients", "transports", "storage")
+WORD = re.compile(r"(?<![.\w/])[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
+ROUTE = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/v1/[\w{}/.-]*[\w}])")
+LINE_WRITES = [
+    pytest.param(o, id=o.id)
+    for o in CATALOGUE.operations.values()
+    if o.upstream and "{iccid}" in o.path and o.scope in (Scope.WRITE, Scope.ADMIN)
+]
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Every text in the source, docstrings among them, and where it stands."""
+    for package in PACKAGES:
+        for file in sorted((TREE / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield f"{file.relative_to(TREE)}:{node.lineno}", node.value
+
+
+TEXTS = list(texts())
+
+
+def test_no_text_speaks_of_an_operation_that_is_not_declared() -> None:
+    later = set(ROWS) - set(CATALOGUE.operations)
+    assert {id for id in later if WORD.fullmatch(id)} == later, "a name that the pattern does not see"
+    assert [(place, word) for place, text in TEXTS for word in WORD.findall(text) if word in later] == []
+
+
+def test_no_text_speaks_of_a_route_that_is_not_declared() -> None:
+    declared = [re.compile(f"{o.method} " + re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(o.path))) for o in CATALOGUE.operations.values()]
+    named = [(place, f"{method} {path}") for place, text in TEXTS for method, path in ROUTE.findall(text)]
+    assert [found for found in named if not any(route.fullmatch(found[1]) for route in declared)] == []
+    assert any("{" in route for _, route in named), "a pattern that sees nothing proves nothing"
+
+
+@pytest.mark.parametrize("operation", LINE_WRITES)
+def test_a_change_of_a_line_says_that_the_line_may_have_ended(operation: AnyOperation) -> None:
+    if operation.id in ("add_subscriber_note", "put_subscriber_notes"):  # notes are ours and outlive the line
+        return
+    assert EndOfLife in operation.raises
+    told = {fault.code: fault.status for fault in faults_of(operation)}
+    assert (told["subscriber_end_of_life"], told["ocs_timeout"]) == (409, 502)
+
+
+@pytest.mark.parametrize("id", ["modify_account_balance", "modify_subscriber_balance"])
+def test_a_balance_says_that_it_may_be_the_service_s(id: str) -> None:
+    assert "managed_balance" in {fault.code for fault in faults_of(CATALOGUE.operations[id])}
+
+
+def test_the_line_of_the_examples_is_in_the_simulated_network() -> None:
+    network = build(1, int(NOON), history_days=0)
+    (line,) = [line for line in network.lines.values() if line.iccid == DOCUMENTED_ICCID]
+    assert line.account_id == ACCOUNT
+    written = {word for _, text in TEXTS for word in re.findall(r"\b8988303[0-9]{12}\b", text)}
+    assert DOCUMENTED_ICCID in written

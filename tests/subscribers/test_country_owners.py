@@ -1,0 +1,167 @@
+"""A line that changes hands: its country history stays with the account it was of."""
+
+import pickle
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+
+from clients.sandbox.ocs.entities import Line
+from clients.sandbox.ocs.faults import Fault
+from clients.sandbox.ocs.sandbox import Sandbox
+from operations.bridge import line_account
+from registry.limits import Tier
+from registry.ports import SharedSecrets
+from tests.bridge.pushing import INTERNAL, OK, place
+from tests.bridge.pushing import PATH as WEBHOOK
+from tests.subscribers.test_country_history import CATALOGUE
+from tests.world import NOON, World, open_world, pristine
+from transports.upstream import SIMULATED_TOKEN
+
+pytestmark = pytest.mark.anyio
+OURS, THEIRS = 8101, 8102
+MCC = {"FR": 208, "DE": 262, "ES": 214, "CH": 228}
+ASKED = "getSingleSubscriber"
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncGenerator[World]:
+    async with open_world(tmp_path, CATALOGUE, secrets=SharedSecrets(internal=INTERNAL)) as world:
+        yield world
+        assert world.faults == []
+
+
+@pytest.fixture
+async def line(world: World) -> Line:
+    """A line of the first account."""
+    return next(line for line in (await world.network()).lines.values() if line.account_id == OURS)
+
+
+@pytest.fixture
+async def ours(world: World) -> AsyncGenerator[httpx.AsyncClient]:
+    async with world.client((await world.caller(mode="managed", account=OURS)).secret) as client:
+        yield client
+
+
+@pytest.fixture
+async def theirs(world: World) -> AsyncGenerator[httpx.AsyncClient]:
+    async with world.client((await world.caller(mode="managed", account=THEIRS)).secret) as client:
+        yield client
+
+
+@pytest.fixture
+async def own(world: World) -> AsyncGenerator[httpx.AsyncClient]:
+    """An organisation with a reseller's token, which sees both accounts."""
+    async with world.client((await world.caller(Tier.ENTERPRISE, token=SIMULATED_TOKEN)).secret) as client:
+        yield client
+
+
+async def see(world: World, line: Line, country: str, minute: int, **more: object) -> int:
+    """Push a location; how often the network was asked whose the line is."""
+    before = asked(world)
+    async with world.client(INTERNAL) as bridge:
+        answer = await bridge.post(WEBHOOK, json=place(line.iccid, MCC[country], 1, f"2027-01-15T11:{minute:02}:00", **more))
+    assert (answer.status_code, answer.json()) == (200, OK), answer.text
+    return asked(world) - before
+
+
+def asked(world: World) -> int:
+    return [call.method for call in world.sandbox.calls].count(ASKED)
+
+
+async def history(http: httpx.AsyncClient, line: Line) -> list[str]:
+    answer = await http.get(f"/v1/subscribers/{line.iccid}/country-history")
+    assert answer.status_code == 200, answer.text
+    return [entry["country"] for entry in answer.json()["data"]]
+
+
+@pytest.mark.rule("4.2.20")
+async def test_the_next_account_of_a_line_does_not_see_where_it_was_before(
+    world: World, line: Line, ours: httpx.AsyncClient, theirs: httpx.AsyncClient, own: httpx.AsyncClient
+) -> None:
+    await see(world, line, "FR", 1)
+    await see(world, line, "DE", 2)
+    assert await history(ours, line) == ["DE", "FR"]
+    line.account_id = THEIRS
+    assert await history(theirs, line) == []
+    await see(world, line, "ES", 3)
+    assert await history(theirs, line) == ["ES"]
+    assert (await ours.get(f"/v1/subscribers/{line.iccid}/country-history")).status_code == 404
+    assert await history(own, line) == ["ES", "DE", "FR"]
+    line.account_id = OURS
+    assert await history(ours, line) == ["DE", "FR"]
+
+
+async def test_a_location_of_before_the_move_that_arrives_after_it_is_not_the_new_owners(
+    world: World, line: Line, theirs: httpx.AsyncClient, own: httpx.AsyncClient
+) -> None:
+    await see(world, line, "DE", 10)
+    line.account_id = THEIRS
+    assert await see(world, line, "FR", 5) == 0
+    assert await see(world, line, "ES", 20) == 1
+    assert await see(world, line, "CH", 15) == 0  # it may have been either owner's
+    assert await history(theirs, line) == ["ES"]
+    assert await history(own, line) == ["ES", "CH", "DE", "FR"]
+
+
+async def test_the_network_is_asked_once_for_each_country_and_never_for_a_repeat(world: World, line: Line) -> None:
+    assert await see(world, line, "FR", 1) == 1
+    assert await see(world, line, "FR", 1) == 0
+    assert await see(world, line, "FR", 2) == 0
+    assert await see(world, line, "DE", 3) == 1
+    world.clock.advance(3600)
+    assert await see(world, line, "FR", 1) == 0
+    assert await see(world, line, "DE", 3, lac=7) == 0
+    assert await see(world, line, "FR", 4) == 1
+
+
+async def test_a_line_that_the_services_token_does_not_see_is_told_to_own_tokens_alone(world: World) -> None:
+    line = next(line for line in (await world.network()).lines.values() if line.account_id not in {8101, 8102, 8103, 8104})
+    token = next(value for value in (await world.network()).tokens if value != SIMULATED_TOKEN)
+    await see(world, line, "FR", 1)
+    async with world.client((await world.caller(Tier.ENTERPRISE, token=token)).secret) as http:
+        assert await history(http, line) == ["FR"]
+    async with world.client((await world.caller(mode="managed", account=line.account_id)).secret) as http:
+        assert (await http.get(f"/v1/subscribers/{line.iccid}/country-history")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "trouble", [Fault(ASKED, status=500, times=None), Fault(ASKED, drop_before=True, times=None), Fault(ASKED, code=6, times=None)]
+)
+async def test_a_push_is_taken_when_nobody_can_say_whose_the_line_is(
+    world: World, line: Line, ours: httpx.AsyncClient, own: httpx.AsyncClient, trouble: Fault
+) -> None:
+    world.sandbox.faults.add(trouble)
+    await see(world, line, "FR", 1)
+    assert await see(world, line, "FR", 2) == 0
+    world.sandbox.faults.clear()
+    assert (await history(ours, line), await history(own, line)) == ([], ["FR"])
+    await see(world, line, "DE", 3)
+    assert (await history(ours, line), await history(own, line)) == (["DE"], ["DE", "FR"])
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+async def test_without_a_token_of_the_service_nobody_is_asked(world: World, line: Line, own: httpx.AsyncClient, blank: str) -> None:
+    world.pipeline.deps = replace(world.pipeline.deps, ocs_token=blank)
+    assert await see(world, line, "FR", 1) == 0
+    assert await history(own, line) == ["FR"]
+
+
+async def test_a_slow_network_does_not_keep_the_bridge_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def for_ever(seconds: float) -> None:
+        del seconds
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(line_account, "PATIENCE_SECONDS", 0.01)
+    sandbox = Sandbox(lambda: pickle.loads(pristine(1, int(NOON), 3)), wall=lambda: NOON, sleep=for_ever)
+    async with open_world(tmp_path, CATALOGUE, secrets=SharedSecrets(internal=INTERNAL), sandbox=sandbox) as world:
+        line = next(line for line in (await world.network()).lines.values() if line.account_id == OURS)
+        world.sandbox.faults.add(Fault(ASKED, delay=60.0))
+        assert await see(world, line, "FR", 1) == 1
+        assert await see(world, line, "DE", 2) == 1
+        async with world.client((await world.caller(mode="managed", account=OURS)).secret) as http:
+            assert await history(http, line) == ["DE"]
+        assert world.faults == []
