@@ -100,7 +100,7 @@ async def test_digits_that_are_not_ascii_are_no_number(world: World, http: httpx
     assert all(isinstance(payload, dict) and set(payload) == {"accountId"} for payload in sent), sent
 
 
-async def test_a_forged_or_repeated_push_changes_nothing_and_asks_nobody(world: World) -> None:
+async def test_a_forged_or_repeated_push_changes_nothing_and_asks_nothing(world: World) -> None:
     network = await world.network()
     balances = {line.id: line.balance for line in network.lines.values()}
     line = next(iter(network.lines_of(8101)))
@@ -119,4 +119,6 @@ async def test_a_forged_or_repeated_push_changes_nothing_and_asks_nobody(world: 
     assert unknown.status_code == known.status_code == again.status_code == 200
     assert unknown.content == known.content == again.content  # no oracle
     assert await remembered(world) == 2
-    assert world.sandbox.calls == [] and {line.id: line.balance for line in network.lines.values()} == balances
+    # Whose line it is, once for each push that was believed: a read, and nothing that moves money.
+    assert [call.method for call in world.sandbox.calls] == ["getSingleSubscriber"] * 2
+    assert {line.id: line.balance for line in network.lines.values()} == balances

@@ -127,11 +127,11 @@ def test_an_issued_esim_shows_its_qr_code_on_a_terminal(place: Path, server: Run
 
 
 def test_a_list_is_a_table_on_a_terminal_and_json_when_asked_for(place: Path, server: Running) -> None:
-    del server
-    code, table = at_terminal("call", "list_connectivity_plans", cwd=place)
+    there = {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
+    code, table = at_terminal("call", "list_connectivity_plans", cwd=place, settings=there)
     assert code == 0
     assert "test_global_1gb" in table and "validity_days" in table and "{" not in table.splitlines()[0]
-    code, plain = at_terminal("call", "list_connectivity_plans", "--json", cwd=place)
+    code, plain = at_terminal("call", "list_connectivity_plans", "--json", cwd=place, settings=there)
     assert code == 0
     assert json.loads(plain)["object"] == "list"
 

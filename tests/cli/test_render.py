@@ -1,17 +1,11 @@
 """Answers as a person sees them: every kind of one, and none that cannot be shown."""
 
-import json
-from pathlib import Path
-
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.call import Reply
-from tests.cli.reseller import said
-from tests.cli.terminal import at_terminal
-from tests.running import Running
 from transports.cli.render import drawn, explain, indented, plain, pretty
 
 NUMBERS = st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
@@ -67,54 +61,6 @@ def test_what_is_neither_rows_nor_a_record_is_shown_too(answer: object, shown: s
     assert "\n".join(line.rstrip() for line in drawn(answer).splitlines()) == shown
 
 
-@pytest.fixture(scope="module")
-def there(server: Running) -> dict[str, str]:
-    return {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
-
-
-@pytest.fixture(scope="module")
-def line(place: Path, there: dict[str, str]) -> str:
-    """An active line."""
-    words = ("list_subscribers", "--status", "ACTIVE", "--fields", "iccid", "--limit", "1")
-    return json.loads(said("call", *words, cwd=place, **there))["data"][0]["iccid"]
-
-
-@pytest.mark.parametrize(
-    ("words", "field"),
-    [
-        (("get_subscriber",), "currentStatus"),
-        (("send_sms", "--message", "hello", "--yes"), "sent"),
-        (("modify_subscriber_status", "--status", "ACTIVE"), "status"),
-        (("subscriber_usage",), "... (--json shows it whole)"),
-        (("hlr_get_bitrate",), "bitrate"),
-    ],
-    ids=lambda given: given[0] if isinstance(given, tuple) else None,
-)
-@pytest.mark.parametrize("columns", [60, 140])
-def test_an_operation_on_a_line_shows_its_answer(
-    words: tuple[str, ...], field: str, columns: int, place: Path, line: str, there: dict[str, str]
-) -> None:
-    code, shown = at_terminal("call", *words, "--iccid", line, cwd=place, columns=columns, settings=there)
-    assert code == 0 and field in shown, shown
-
-
-@pytest.mark.parametrize(
-    ("words", "field"),
-    [
-        (("get_reseller_info",), "id"),
-        (("esim_status_per_account", "--accountId", "8101"), "8101"),
-        (("plan_network_default", "--countries", "NO,SE"), "mode"),
-    ],
-    ids=lambda given: given[0] if isinstance(given, tuple) else None,
-)
-def test_an_operation_on_everything_shows_its_answer(words: tuple[str, ...], field: str, place: Path, there: dict[str, str]) -> None:
-    code, shown = at_terminal("call", *words, cwd=place, settings=there)
-    assert code == 0 and field in shown, shown
-
-
-def test_a_package_is_shown_once_it_is_assigned(place: Path, line: str, there: dict[str, str]) -> None:
-    template = json.loads(said("call", "list_subscriber_packages", "--iccid", line, cwd=place, **there))["data"][0]["templateId"]
-    words = ("assign_package", "--iccid", line, "--packageTemplateId", str(template), "--idempotency-key", "shown")
-    code, shown = at_terminal("call", *words, cwd=place, settings=there)
-    assert code == 0 and line in shown, shown
-    assert "subsPackageId" in shown
+def test_a_long_list_in_a_record_is_cut_and_a_long_text_is_not() -> None:
+    shown = "".join("".join(drawn({"data": {"list": ["ab"] * 900, "text": "x" * 900}}).split()))
+    assert "...(--jsonshowsitwhole)" in shown and shown.count('"ab"') < 200 and "x" * 900 in shown

@@ -16,7 +16,7 @@ def assigned(base_url: str, key: str) -> httpx.Response:
         return http.post(f"/v1/subscribers/{iccid}/packages", json=body, headers={"Idempotency-Key": "first"})
 
 
-def test_a_key_of_a_network_that_is_gone_is_free_again(tmp_path: Path) -> None:
+def test_keys_of_a_network_that_is_gone_are_free_again_and_a_real_one_ends_the_simulated_connection(tmp_path: Path) -> None:
     server = start(tmp_path / "data", {})
     key = server.api_key
     assert key is not None
@@ -28,12 +28,6 @@ def test_a_key_of_a_network_that_is_gone_is_free_again(tmp_path: Path) -> None:
     anew = assigned(server.base_url, key)
     assert stop(server) == 0
     assert (anew.status_code, anew.headers.get("idempotent-replayed")) == (201, None)
-
-
-def test_a_real_charging_system_ends_the_simulated_connection(tmp_path: Path) -> None:
-    server = start(tmp_path / "data", {})
-    key = server.api_key
-    assert key is not None and stop(server) == 0
     server = start(tmp_path / "data", {"SERVICE_OCS_URL": "http://127.0.0.1:9/v1", "SERVICE_OCS_TOKEN": "a-token-of-no-system"})
     answer = httpx.get(f"{server.base_url}/v1/accounts", headers={"Authorization": f"Bearer {key}"})
     assert stop(server) == 0

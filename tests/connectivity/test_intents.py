@@ -226,14 +226,19 @@ async def test_a_live_plan_needs_a_connected_organisation(pro: httpx.AsyncClient
     assert (await create(pro, "k", plan="cnp_01k0a8w7zv6q4k3m2n1p0r9s8t")).status_code == 404
 
 
-async def test_a_live_plan_is_501_while_no_charging_system_is_there(world: World) -> None:
+async def test_a_live_plan_of_the_catalogue_is_501_and_draws_nothing(world: World) -> None:
     caller = await world.caller(Tier.PRO, mode="managed", account=4711)
     async with world.client(caller.secret) as http:
         answer = await create(http, "k", plan="nordic-1gb-30d")
         assert (answer.status_code, {**answer.json(), "request_id": ""}) == snapshot(
             (
-                500,
-                {"error": "Internal error; quote the request id when you report it", "code": "internal", "request_id": ""},
+                501,
+                {
+                    "error": "Live eSIMs cannot be issued by this version yet. Nothing was done",
+                    "code": "not_implemented",
+                    "request_id": "",
+                    "hint": "Use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan",
+                },
             )
         )
         assert (await http.get(INTENTS)).json()["data"] == []

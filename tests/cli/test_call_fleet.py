@@ -1,4 +1,4 @@
-"""`reseller call` with every kind of value: false, null, objects, and the whole input as JSON."""
+"""`reseller call` on a fleet: every kind of value goes in (false, null, objects, JSON), and every kind of answer is shown."""
 
 import json
 import re
@@ -124,3 +124,44 @@ def test_null_can_be_said_of_every_required_field_that_takes_it() -> None:
         if info.is_required() and takes_null(operation.params, info)
     }
     assert found >= {"modify_subscriber_voip_plan planId", "modify_subscriber_mobile_plan planId"}
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (("get_subscriber",), "currentStatus"),
+        (("send_sms", "--message", "hello", "--yes"), "sent"),
+        (("modify_subscriber_status", "--status", "ACTIVE"), "status"),
+        (("subscriber_usage",), "dataBytes"),
+        (("hlr_get_bitrate",), "bitrate"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, tuple) else None,
+)
+@pytest.mark.parametrize("columns", [60, 140])
+def test_an_operation_on_a_line_shows_its_answer(
+    words: tuple[str, ...], field: str, columns: int, place: Path, lines: list[str], there: dict[str, str]
+) -> None:
+    code, shown = at_terminal("call", *words, "--iccid", lines[4], cwd=place, columns=columns, settings=there)
+    assert code == 0 and field in shown, shown
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (("get_reseller_info",), "id"),
+        (("esim_status_per_account", "--accountId", "8101"), "8101"),
+        (("plan_network_default", "--countries", "NO,SE"), "mode"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, tuple) else None,
+)
+def test_an_operation_on_everything_shows_its_answer(words: tuple[str, ...], field: str, place: Path, there: dict[str, str]) -> None:
+    code, shown = at_terminal("call", *words, cwd=place, settings=there)
+    assert code == 0 and field in shown, shown
+
+
+def test_a_package_is_shown_once_it_is_assigned(place: Path, lines: list[str], there: dict[str, str]) -> None:
+    template = json.loads(said("call", "list_subscriber_packages", "--iccid", lines[4], cwd=place, **there))["data"][0]["templateId"]
+    words = ("assign_package", "--iccid", lines[4], "--packageTemplateId", str(template), "--idempotency-key", "shown")
+    code, shown = at_terminal("call", *words, cwd=place, settings=there)
+    assert code == 0 and lines[4] in shown, shown
+    assert "subsPackageId" in shown
