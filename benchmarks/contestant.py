@@ -4,12 +4,13 @@ import json
 import os
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,4 +141,7 @@ def sow(folder: Path, intents: int) -> Seed:
         ids = tuple(json.loads(run_ask(ours.port, post()).body)["id"] for _ in range(intents))
         listed = json.loads(run_ask(ours.port, tools_list(key, MODERN)).body)
         (folder / "tools.json").write_text(json.dumps(listed["result"]["tools"]))
+    with closing(sqlite3.connect(folder / "service.db")) as database:  # else the account would end where a real upstream begins
+        database.execute("update organisation set simulated = 0")
+        database.commit()
     return Seed(folder, key, ids)

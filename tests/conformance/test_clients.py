@@ -27,7 +27,7 @@ def test_the_typescript_client_is_served_in_every_mode_it_has() -> None:
         done = node(str(ROOT / "tests" / "conformance" / "clients.mjs"), url)
     seen: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, done.stderr
-    same = {"tools": 14, "writes": 1, "refused": True, "steps": 2, "contents": 1, "messages": 1}
+    same = {"tools": 15, "writes": 1, "refused": True, "steps": 2, "contents": 1, "messages": 1}
     assert seen == [
         {"mode": "legacy", "version": LEGACY, "asked": 0, "removed": False, **same},
         {"mode": "legacy, asks", "version": LEGACY, "asked": 0, "removed": False, **same},
@@ -44,5 +44,5 @@ def test_the_inspector_finds_nothing_wrong_with_our_tools(era: str) -> None:
         listed = node(*common, "--method", "tools/list", "--strict")
         called = node(*common, "--method", "tools/call", "--tool-name", "create_note", "--tool-arg", "name=first")
     assert (listed.returncode, called.returncode) == (0, 0), listed.stderr + called.stderr
-    assert len(json.loads(listed.stdout)["tools"]) == 14
+    assert len(json.loads(listed.stdout)["tools"]) == 15
     assert json.loads(called.stdout)["structuredContent"] == {"name": "first", "writes": 1}

@@ -104,8 +104,8 @@ def excused(label: str, check: str, status: int, body: dict[str, object]) -> boo
             "not_a_server_error"
         ):  # promised answers: the network has such a name, or refuses in its present state; one operation is never offered
             return (status, body.get("ocs_code")) in ((502, 4), (502, 14)) or body.get("code") == "PROVISIONING_NOT_SUPPORTED"
-        case "negative_data_rejection":  # what is odd in a notification is not believed, and taken all the same
-            return label == "POST /v1/webhooks/bridge4ip"
+        case "negative_data_rejection":  # what is odd in a notification is not believed, and taken all the same; 414 is a refusal too
+            return label == "POST /v1/webhooks/bridge4ip" or status == 414
         case "positive_data_acceptance":
             return (
                 body.get("code") in ("invalid_json", "confirm_token_invalid")  # the limits of all JSON (security.md 3.5); tokens are ours

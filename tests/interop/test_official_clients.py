@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from operations.catalogue import CATALOGUE
+from registry.catalogue import Selection
 from tests.running import ROOT, Running, running
 
 MODULES = ROOT / "tools" / "node" / "node_modules"
@@ -37,7 +38,8 @@ def test_the_typescript_client_issues_one_esim_however_often_it_repeats_a_call(s
     done = node(HERE / "issue.mjs", CLIENT, server.mcp_url, str(server.api_key), mode)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    assert said["tools"] == [o.id for o in CATALOGUE.operations.values() if o.tool and CATALOGUE.toolset_of[o.id] == "connectivity"]
+    shown = CATALOGUE.chosen(Selection())
+    assert said["tools"] == [id for id in CATALOGUE.operations if id in shown]
     assert said["first"]["status"] == "succeeded"
     assert said["first"]["esim"]["activation_code"].startswith("LPA:1$")
     assert said["same"]
