@@ -100,10 +100,9 @@ def excused(label: str, check: str, status: int, body: dict[str, object]) -> boo
         case "allow_header_conformance" | "unsupported_method":
             # The last segment is another route's parameter: an event called `observe` is not there, a package is not called `recurring`.
             return label in ("POST /v1/connectivity/events/observe", "POST /v1/subscribers/{iccid}/packages/recurring")
-        case (
-            "not_a_server_error"
-        ):  # promised answers: the network has such a name, or refuses in its present state; one operation is never offered
-            return (status, body.get("ocs_code")) in ((502, 4), (502, 14)) or body.get("code") == "PROVISIONING_NOT_SUPPORTED"
+        case "not_a_server_error":  # promised: the network refuses for a reason of its own (mapping 0.3); one operation is never offered
+            refused = status == 502 and body.get("ocs_code") not in (None, 3, 18)
+            return refused or body.get("code") == "PROVISIONING_NOT_SUPPORTED"
         case "negative_data_rejection":  # what is odd in a notification is not believed, and taken all the same; 414 is a refusal too
             return label == "POST /v1/webhooks/bridge4ip" or status == 414
         case "positive_data_acceptance":
