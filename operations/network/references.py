@@ -6,17 +6,8 @@ from clients.ocs.wire.network import DetailedLocationZone
 from operations.services.reseller_lists import kept_name
 from operations.services.upstream import Upstream
 from operations.services.visible import require_visible
-from registry.errors import NotFound
 
-ZONES, DESTINATIONS, PROFILES, STEERING, SPONSORS, VOIP_PLANS = (
-    "zones",
-    "destinations",
-    "profiles",
-    "steering",
-    "sponsors",
-    "voip_tariffs",
-)
-VOIP_HINT = "list_subscriber_voip_tariff names them"
+ZONES, DESTINATIONS, PROFILES, STEERING, SPONSORS = ("zones", "destinations", "profiles", "steering", "sponsors")
 
 
 async def require_zone(upstream: Upstream, zone_id: int, param: str, reseller: int | None = None) -> DetailedLocationZone:
@@ -74,19 +65,3 @@ async def require_sponsor(upstream: Upstream, sponsor_id: int, param: str = "spo
         param=param,
         hint="list_sponsors names yours",
     )
-
-
-async def require_voip_plan(upstream: Upstream, plan_id: int) -> None:
-    """A plan for calls over IP that is not deleted."""
-    reseller = await upstream.reseller_id()
-    found = await require_visible(
-        upstream,
-        VOIP_PLANS,
-        lambda: upstream.ocs.tariffs.list_voip_tariffs(reseller_id=reseller),
-        plan_id,
-        id="id",
-        param="voipPlanId",
-        hint=VOIP_HINT,
-    )
-    if found.get("deleted"):
-        raise NotFound("Your reseller has nothing with this voipPlanId", param="voipPlanId", hint=VOIP_HINT)

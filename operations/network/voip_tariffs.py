@@ -8,13 +8,13 @@ from clients.ocs.failure import OcsNotFound
 from clients.ocs.moment import read_time
 from clients.ocs.wire.tariff import VoipRule, VoipTariff
 from operations.deps import Ctx
-from operations.network.references import VOIP_HINT, VOIP_PLANS, require_voip_plan
 from operations.services.accounts import UpstreamId
 from operations.services.passing import Data, PageOf, listed
 from operations.services.reseller_lists import reseller_rows
 from operations.services.resellers import ResellerPage
 from operations.services.upstream import reach
 from operations.services.utc_moment import shown
+from operations.services.visible import VOIP_PLANS, no_such_voip_plan, require_voip_plan
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 
@@ -83,11 +83,11 @@ async def list_voip_tariff_rule(ctx: Ctx, params: PlanRules) -> Data[list[VoipRu
     """
     upstream, plan = await reach(ctx), params.voip_plan_id
     if upstream.managed:
-        await require_voip_plan(upstream, plan)
+        await require_voip_plan(upstream, plan, "voipPlanId")
     try:
         rows = await upstream.reads.get((upstream.identity, "voip_rules", plan), lambda: upstream.ocs.tariffs.list_voip_rules(plan))
     except OcsNotFound:
-        raise NotFound("Your reseller has nothing with this voipPlanId", param="voipPlanId", hint=VOIP_HINT) from None
+        raise no_such_voip_plan("voipPlanId") from None
     return listed(ctx, [dated(row) for row in rows], params)
 
 

@@ -5,6 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from operations.services.upstream import Upstream
 from registry.errors import NotFound
 
+VOIP_PLANS = "voip_tariffs"
+"""The list of these plans, as it is kept."""
+VOIP_HINT = "list_subscriber_voip_tariff names them"
 Rows = Sequence[Mapping[str, object]]
 
 
@@ -34,3 +37,24 @@ async def require_steering_list(upstream: Upstream, list_id: int, param: str) ->
         param=param,
         hint="list_steering_lists names yours",
     )
+
+
+async def require_voip_plan(upstream: Upstream, plan_id: int, param: str) -> None:
+    """A plan for calls over IP that is not deleted."""
+    reseller = await upstream.reseller_id()
+    found = await require_visible(
+        upstream,
+        VOIP_PLANS,
+        lambda: upstream.ocs.tariffs.list_voip_tariffs(reseller_id=reseller),
+        plan_id,
+        id="id",
+        param=param,
+        hint=VOIP_HINT,
+    )
+    if found.get("deleted"):
+        raise no_such_voip_plan(param)
+
+
+def no_such_voip_plan(param: str) -> NotFound:
+    """Unknown, foreign and deleted plans are answered alike."""
+    return NotFound(f"Your reseller has nothing with this {param}", param=param, hint=VOIP_HINT)

@@ -9,7 +9,7 @@ from operations.deps import Ctx
 from operations.services.lines import Line, LineRef, find_line
 from operations.services.passing import Data
 from operations.services.upstream import reach
-from operations.services.visible import require_visible
+from operations.services.visible import require_visible, require_voip_plan
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
@@ -67,18 +67,7 @@ async def voip_plan_there(ctx: Ctx, params: VoipPlan) -> Line:
     upstream = await reach(ctx)
     line = await find_line(upstream, params.iccid)
     if params.plan_id is not None:
-        reseller = await upstream.reseller_id()
-        row = await require_visible(
-            upstream,
-            "voip_tariffs",
-            lambda: upstream.ocs.tariffs.list_voip_tariffs(reseller_id=reseller),
-            params.plan_id,
-            id="id",
-            param="planId",
-            hint="list_subscriber_voip_tariff names them",
-        )
-        if row.get("deleted"):
-            raise NotFound("Your reseller has nothing with this planId", param="planId", hint="list_subscriber_voip_tariff names them")
+        await require_voip_plan(upstream, params.plan_id, "planId")
     return line
 
 

@@ -90,7 +90,7 @@ def fjord_templates(shelf: Shelf) -> list[Template]:
         every(data("M2M Europe 50MB monthly", "M2M Europe", 50, 31, 110), MONTHLY, occurrences=None),
         slowed(data("M2M Europe 250MB 90d", "M2M Europe", 250, 90, 320), Throttle(90, 128), error_action=1),
         data("M2M Nordics 100MB 365d", "M2M Nordics", 100, 365, 240),
-        data("DACH lite 1GB 14d", "DACH lite", 1024, 14, 390),
+        replace(data("DACH lite 1GB 14d", "DACH lite", 1024, 14, 390), ui_start=1_577_836_800, ui_end=2_208_988_799),  # shown 2020-2039
         replace(data("Europe 2GB 2024", "Europe", 2048, 30, 990), deleted=True, ui_visible=False),
     ]
 
