@@ -340,3 +340,60 @@ class InboundPushTable(Named, table=True):
 
     digest: str = Field(primary_key=True, sa_type=sa.Text)
     received: float = Field(sa_type=sa.Double, index=True)
+
+
+class IssuanceTable(Named, table=True):
+    """One eSIM drawn from an account's stock, under one key for ever: the ledger of api.md 3.6. Its states are in issuance.py.
+
+    `claim_key` and `operation` name the idempotency claim whose stored answer follows the row. `held` is the ICCID while it is this
+    row's, so that no two rows have it; `iccid` stays for the record. `replied` is one that an answer named and that was not taken.
+    """
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    key: str = Field(primary_key=True, sa_type=sa.Text)
+    operation: str = Field(sa_type=sa.Text)
+    claim_key: str | None = Field(default=None, sa_type=sa.Text)
+    principal: str = Field(sa_type=sa.Text)
+    account_id: int = Field(sa_type=sa.BigInteger)
+    template_id: int = Field(sa_type=sa.BigInteger)
+    validity_days: int | None = Field(default=None, sa_type=sa.BigInteger)
+    period: str | None = Field(default=None, sa_type=sa.Text)
+    intent: str | None = Field(default=None, sa_type=sa.Text)
+    state: str = Field(sa_type=sa.Text)
+    owner: str = Field(sa_type=sa.Text)
+    stock: str = Field(sa_type=sa.Text)
+    iccid: str | None = Field(default=None, sa_type=sa.Text)
+    held: str | None = Field(default=None, unique=True, sa_type=sa.Text)
+    replied: str | None = Field(default=None, sa_type=sa.Text)
+    subscriber_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    sim_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    package_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    steps: str | None = Field(default=None, sa_type=sa.Text)
+    note: str | None = Field(default=None, sa_type=sa.Text)
+    dispatched: float = Field(sa_type=sa.Double)
+    updated: float = Field(sa_type=sa.Double)
+    clear_since: float | None = Field(default=None, sa_type=sa.Double)
+    due_ms: int = Field(sa_type=sa.BigInteger)
+    lease: str | None = Field(default=None, sa_type=sa.Text)
+    __table_args__ = (
+        sa.Index("issuance_due", "state", "due_ms"),
+        sa.Index("issuance_account", "account_id", "state"),
+        sa.Index("issuance_package", "package_id"),
+    )
+
+
+class StockTable(Named, table=True):
+    """The free eSIMs of an account as they were just before a dispatch: ICCIDs, one per line."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    account_id: int = Field(sa_type=sa.BigInteger)
+    taken: float = Field(sa_type=sa.Double, index=True)
+    iccids: str = Field(sa_type=sa.Text)
+
+
+class JobTable(Named, table=True):
+    """Work that one replica at a time does: when it is due next, and who does it now. `due_ms` ends a lease, too."""
+
+    name: str = Field(primary_key=True, sa_type=sa.Text)
+    due_ms: int = Field(sa_type=sa.BigInteger)
+    lease: str | None = Field(default=None, sa_type=sa.Text)

@@ -1,0 +1,76 @@
+"""The issuance ledger, the stock it compares with, and jobs that one replica at a time does."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+
+REAL: sa.Double[float] = sa.Double()
+TABLES = ("issuance", "stock", "job")
+
+
+def upgrade() -> None:
+    create_issuance()
+    create_stock()
+    op.create_table(
+        "job",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("due_ms", sa.BigInteger(), nullable=False),
+        sa.Column("lease", sa.Text(), nullable=True),
+        sa.PrimaryKeyConstraint("name"),
+    )
+
+
+def downgrade() -> None:
+    for name in reversed(TABLES):
+        op.drop_table(name)
+
+
+def create_issuance() -> None:
+    op.create_table(
+        "issuance",
+        sa.Column("organisation", sa.Text(), nullable=False),
+        sa.Column("key", sa.Text(), nullable=False),
+        sa.Column("operation", sa.Text(), nullable=False),
+        sa.Column("claim_key", sa.Text(), nullable=True),
+        sa.Column("principal", sa.Text(), nullable=False),
+        sa.Column("account_id", sa.BigInteger(), nullable=False),
+        sa.Column("template_id", sa.BigInteger(), nullable=False),
+        sa.Column("validity_days", sa.BigInteger(), nullable=True),
+        sa.Column("period", sa.Text(), nullable=True),
+        sa.Column("intent", sa.Text(), nullable=True),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("owner", sa.Text(), nullable=False),
+        sa.Column("stock", sa.Text(), nullable=False),
+        sa.Column("iccid", sa.Text(), nullable=True),
+        sa.Column("held", sa.Text(), nullable=True),
+        sa.Column("replied", sa.Text(), nullable=True),
+        sa.Column("subscriber_id", sa.BigInteger(), nullable=True),
+        sa.Column("sim_id", sa.BigInteger(), nullable=True),
+        sa.Column("package_id", sa.BigInteger(), nullable=True),
+        sa.Column("steps", sa.Text(), nullable=True),
+        sa.Column("note", sa.Text(), nullable=True),
+        sa.Column("dispatched", REAL, nullable=False),
+        sa.Column("updated", REAL, nullable=False),
+        sa.Column("clear_since", REAL, nullable=True),
+        sa.Column("due_ms", sa.BigInteger(), nullable=False),
+        sa.Column("lease", sa.Text(), nullable=True),
+        sa.PrimaryKeyConstraint("organisation", "key"),
+        sa.UniqueConstraint("held"),
+    )
+    op.create_index("issuance_due", "issuance", ["state", "due_ms"])
+    op.create_index("issuance_account", "issuance", ["account_id", "state"])
+    op.create_index("issuance_package", "issuance", ["package_id"])
+
+
+def create_stock() -> None:
+    op.create_table(
+        "stock",
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("account_id", sa.BigInteger(), nullable=False),
+        sa.Column("taken", REAL, nullable=False),
+        sa.Column("iccids", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_stock_taken", "stock", ["taken"])
