@@ -41,6 +41,7 @@ from operations.subscribers import (
     contact,
     country_history,
     green_zone,
+    inventory,
     location,
     notes,
     package_changes,
@@ -82,6 +83,7 @@ CATALOGUE = Catalogue(
             (
                 search,
                 subscribers,
+                inventory,
                 status,
                 packages,
                 recurring_packages,

@@ -6,6 +6,7 @@ from typing import Protocol, TypeAlias
 from clients.ocs.pool import OcsPool
 from clients.webhooks.addresses import Network
 from operations.services.read_cache import ReadCache
+from operations.services.stock import StockRoom
 from registry.clock import Clock
 from registry.context import Context
 from registry.ids import Ids
@@ -43,6 +44,9 @@ class Deps:
     wake_worker: Wake
     ocs: OcsPool
     reads: ReadCache
+    stock: StockRoom
+    replica: str
+    """This process, among those that share the database."""
     ocs_token: str = field(default="", repr=False)
     """The service's own reseller token, for organisations in managed mode; empty: there is none."""
 

@@ -5,15 +5,25 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from registry.call import Call
 from registry.caller import Caller
+from registry.errors import OcsError, StoreUnavailable
 from registry.limits import Scope
 from registry.policy import require
-from registry.ports import Entry, Journal, Site, Stored, Writes
+from registry.ports import Conclusion, Entry, Journal, Site, Stored, Writes
 
 D = TypeVar("D")
 R = TypeVar("R")
 W = ParamSpec("W")
 
 Encode = Callable[[Any], bytes]
+
+
+def not_kept() -> OcsError:
+    """The store failed after the provider was called: nobody can say with what result."""
+    return OcsError(
+        "The provider was asked, and what came of it could not be stored; keep the key: it is never executed again by itself",
+        code="OUTCOME_UNKNOWN",
+        outcome_unknown=True,
+    )
 
 
 class Context(Generic[D]):
@@ -26,7 +36,9 @@ class Context(Generic[D]):
         "caller",
         "closing",
         "deps",
+        "dispatched",
         "entry",
+        "lost",
         "needed",
         "next_cursor",
         "note",
@@ -35,7 +47,9 @@ class Context(Generic[D]):
         "released",
         "reply",
         "settled",
+        "staged",
         "status",
+        "undoing",
     )
 
     def __init__(self, *, deps: D, call: Call, caller: Caller, now: float, journal: Journal, encode: Encode) -> None:
@@ -54,6 +68,11 @@ class Context(Generic[D]):
         self.note: str | None = None
         self.needed = 0
         self.closing: Writes = []
+        # A staged call, see `stage` and `dispatch`.
+        self.staged = False
+        self.dispatched = False
+        self.lost: Writes = []
+        self.undoing: Writes = []
         self._journal = journal
         self._encode = encode
 
@@ -99,6 +118,49 @@ class Context(Generic[D]):
         """For operations that call a provider: a write that commits together with the answer, after the provider has answered."""
         assert not args, "writes take keyword arguments only"
         self.closing.append((write, kwargs))
+
+    def stage(self) -> None:
+        """This call sends one thing to a provider, by `dispatch`, and at most once; until then nothing has been done. Said by access."""
+        self.staged = True
+
+    async def dispatch(
+        self, answer: tuple[int, Any], write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs
+    ) -> None:
+        """The commit between which and the answer the provider is called. `answer` (status, body) is the key's should nobody come back."""
+        assert not args, "writes take keyword arguments only"
+        if self.entry is None or not self.staged or self.dispatched:
+            raise RuntimeError(f"{self.call.operation.id}: dispatch may be called once, by a call that was staged")
+        status, body = answer
+        await self._journal.dispatch(self.entry, Stored(status, self._encode(body)), [(write, kwargs)])
+        self.dispatched = True
+
+    async def conclude(self, write: Callable[Concatenate[Any, W], Conclusion], /, *args: W.args, **kwargs: W.kwargs) -> Conclusion:
+        """The commit after the provider answered: the write says what the answer is, in the transaction that keeps it under the key.
+
+        Whatever the handler returns then, this is what its caller gets; an error among them, as a replay of it would be.
+        """
+        assert not args, "writes take keyword arguments only"
+        if self.entry is None or not self.dispatched or self.reply is not None:
+            raise RuntimeError(f"{self.call.operation.id}: conclude may be called once, after dispatch")
+
+        try:
+            concluded = await self._journal.conclude(self.entry, self._encode, write, kwargs, lost=self.lost)
+        except StoreUnavailable:
+            raise not_kept() from None
+        finally:
+            self.call.recorded = True
+        self.reply = Stored(concluded.status, self._encode(concluded.body))
+        return concluded
+
+    def if_lost(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+        """A write for the case that the outcome of what was dispatched cannot be stored, or a fault of ours ends the call."""
+        assert not args, "writes take keyword arguments only"
+        self.lost.append((write, kwargs))
+
+    def if_unsent(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+        """A write that undoes the dispatch, for the case that it surely never left: the key is free again."""
+        assert not args, "writes take keyword arguments only"
+        self.undoing.append((write, kwargs))
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tell whoever asked how far a long call has come."""

@@ -3,7 +3,8 @@
 authenticate -> throttle -> authorize -> validate -> access -> replay? -> open (claim, confirm, charge) -> run -> close (settle, record)
 
 An operation that reads is charged from a leased block and recorded in a buffer. One that writes only our own store commits
-open, write and close as ONE transaction, through `ctx.settle`. One that calls a provider stands between two commits.
+open, write and close as ONE transaction, through `ctx.settle`. One that calls a provider stands between two commits. One that
+draws something from a provider is staged: open, then `ctx.dispatch`, which commits what is about to be sent, then close.
 """
 
 import base64
@@ -20,7 +21,7 @@ from registry.binding import Binding
 from registry.call import Call, Reply
 from registry.caller import Caller
 from registry.clock import Clock
-from registry.context import Context
+from registry.context import Context, not_kept
 from registry.errors import ConfirmTokenRequired, Internal, OcsError, Refusal, StoreUnavailable
 from registry.ids import Ids
 from registry.limits import Limits
@@ -95,6 +96,8 @@ class Pipeline(Generic[D]):
         params = await self._validate(call)
         context = Context(deps=self.deps, call=call, caller=caller, now=now, journal=self.journal, encode=encode)
         granted = await self._access(operation, context, params)
+        if context.staged and not operation.upstream:
+            policy.throttle_upstream(caller, self._throttle, self.limits, self.site, now, call.started)
         if operation.read_only:
             return await self._read(context, params, granted)
         entry = context.entry = self._entry(context, params)
@@ -105,7 +108,7 @@ class Pipeline(Generic[D]):
         if operation.confirm:
             await self._confirm(call, entry, params)
         try:
-            run = self._provide if operation.upstream else self._write
+            run = self._provide if operation.upstream or context.staged else self._write
             return await run(context, entry, params, granted)
         except Replayed as won:
             return self._replay(context, won.stored)
@@ -182,45 +185,54 @@ class Pipeline(Generic[D]):
         call.usage = entry.usage
         try:
             result, stored = await self._asked(context, entry, params, granted)
-            await self._keep(context, entry, stored, outcome="ok", unknown=False)
+            if not call.recorded:
+                await self._keep(context, entry, stored, outcome="ok", unknown=False)
             return self._reply(context, stored, result)
         finally:
-            if not call.recorded and not context.released:  # a fault of ours, or an answer that could not be kept: the outcome is not known
-                context.closing.clear()
-                fault = encode(Internal().body(entry.request_id))
-                await self._keep(context, entry, Stored(500, fault), outcome="internal", unknown=True)
+            if not call.recorded and not context.released:
+                await self._fault(context, entry)
+
+    async def _fault(self, context: Context[D], entry: Entry) -> None:
+        """A fault of ours. Before anything was sent it frees the key; afterwards the outcome is not known."""
+        if context.staged and not context.dispatched:
+            await self._release(context, entry, refund=True)
+            return
+        context.closing[:] = context.lost
+        fault = encode(Internal().body(entry.request_id))
+        await self._keep(context, entry, Stored(500, fault), outcome="internal", unknown=True)
+
+    async def _release(self, context: Context[D], entry: Entry, *, refund: bool) -> None:
+        await self.journal.release(entry, context.undoing, refund=refund)
+        context.released = True
 
     async def _asked(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> tuple[Any, Stored]:
         """The handler's answer; a refusal of its own is kept or frees the key, before it goes on."""
         operation = context.call.operation
         try:
             result = await operation.handler(context, params, *granted)
-            return result, Stored(operation.status, passed_on(operation, result))
+            return result, context.reply or Stored(operation.status, passed_on(operation, result))
         except Refusal as refusal:
-            await self._close_refused(context, entry, refusal)
+            if not context.call.recorded:  # it has concluded what it refuses
+                await self._close_refused(context, entry, refusal)
             raise
 
     async def _close_refused(self, context: Context[D], entry: Entry, refusal: Refusal) -> None:
-        """An error that followed execution is the key's answer; one before it frees the key and costs nothing."""
+        """An error that followed execution is the key's answer; one before it frees the key."""
         unknown = isinstance(refusal, OcsError) and refusal.outcome_unknown
         sure = isinstance(refusal, OcsError) and refusal.before_execution
-        if unknown or (context.reached_upstream and not sure):
+        executed = (context.dispatched if context.staged else context.reached_upstream) and not sure
+        if unknown or executed:
             stored = Stored(refusal.status, encode(refusal.body(entry.request_id)))
             await self._keep(context, entry, stored, outcome=refusal.error_code, unknown=unknown)
-        else:
-            await self.journal.release(entry)
-            context.released = True
+        else:  # what was asked before it was refused is paid for, as a refusal by access is
+            await self._release(context, entry, refund=sure or not context.reached_upstream)
 
     async def _keep(self, context: Context[D], entry: Entry, stored: Stored, *, outcome: str, unknown: bool) -> None:
         """The second commit. When the store fails now, the provider has been asked and nobody can say with what result."""
         try:
-            await self.journal.close(entry, stored, outcome=outcome, unknown=unknown, writes=context.closing)
+            await self.journal.close(entry, stored, outcome=outcome, unknown=unknown, writes=context.closing, lost=context.lost)
         except StoreUnavailable:
-            raise OcsError(
-                "The provider was asked, and what came of it could not be stored; keep the key: it is never executed again by itself",
-                code="OUTCOME_UNKNOWN",
-                outcome_unknown=True,
-            ) from None
+            raise not_kept() from None
         finally:
             context.call.recorded = True
 
@@ -278,6 +290,7 @@ class Pipeline(Generic[D]):
             period=period,
             limit=tier.calls_per_day,
             over_quota=over,
+            staged=context.staged,
         )
 
     def _replay(self, context: Context[D], stored: Stored) -> Reply:

@@ -22,6 +22,15 @@ class Stored(NamedTuple):
     body: bytes
 
 
+class Conclusion(NamedTuple):
+    """What came of a dispatch: the answer of the key, whether it is final, and the word for the audit log."""
+
+    status: int
+    body: Any
+    unknown: bool
+    outcome: str
+
+
 class Replayed(Exception):
     """Control flow: another call with the same key has answered already; this is its answer."""
 
@@ -59,6 +68,8 @@ class Entry:
     period: Period
     limit: int
     over_quota: Callable[[int], QuotaExceeded]
+    staged: bool = False
+    """Opened without being sent yet: until `dispatch` a refusal or a crash frees the key."""
     usage: Usage | None = None
     leased: bool = False
     began: bool = False
@@ -150,12 +161,28 @@ class Journal(Protocol):
         """Claim, consume the confirm token and charge: one commit, before a provider is called."""
         ...
 
-    async def close(self, entry: Entry, stored: Stored, *, outcome: str, unknown: bool, writes: Writes) -> None:
-        """Keep the answer, run the writes and record: one commit, after the provider answered."""
+    async def dispatch(self, entry: Entry, lost: Stored, writes: Writes) -> None:
+        """Recheck, mark a staged call as sent and run the writes: one commit, right before the provider is called.
+
+        `lost` is the answer of the key should nobody come back. Conflict when the claim is not ours any more; nothing may be sent then.
+        """
         ...
 
-    async def release(self, entry: Entry) -> None:
-        """Forget the claim and give the charge back: the provider was never called."""
+    async def close(self, entry: Entry, stored: Stored, *, outcome: str, unknown: bool, writes: Writes, lost: Writes) -> None:
+        """Keep the answer, run the writes and record: one commit, after the provider answered.
+
+        When the store fails, `lost` is what is written as soon as it works again: the outcome is not known.
+        """
+        ...
+
+    async def conclude(
+        self, entry: Entry, encode: Callable[[Any], bytes], write: Callable[..., Conclusion], arguments: Arguments, *, lost: Writes
+    ) -> Conclusion:
+        """Close a dispatched call by a write that says what its answer is. When the store fails, `lost` is written later."""
+        ...
+
+    async def release(self, entry: Entry, writes: Writes, *, refund: bool) -> None:
+        """Forget the claim, run the writes and, with `refund`, give the charge back: the provider has done nothing."""
         ...
 
     def record(self, line: Line) -> None:

@@ -1,4 +1,8 @@
-"""Idempotency claims: the row is the lock, and its INSERT decides every race (storage.md 4)."""
+"""Idempotency claims: the row is the lock, and its INSERT decides every race (storage.md 4).
+
+`claimed`: opened, and surely not sent; what its process leaves behind is free again. `dispatching`: may have been sent; what is left of
+it is `unknown`, for ever, until somebody settles it. `done`: answered.
+"""
 
 import math
 from collections.abc import Sequence
@@ -13,6 +17,7 @@ from storage.schema import ClaimTable, ReplicaTable
 from storage.statement import Command, Query, table
 
 CLAIM, REPLICA = table(ClaimTable), table(ReplicaTable)
+UNDER_WAY = ("claimed", "dispatching")
 
 
 class Claim(NamedTuple):
@@ -29,7 +34,7 @@ class Claim(NamedTuple):
 
     def is_running(self, now: float) -> bool:
         """Its owner has not left, and lives, or claimed too lately to be called dead: one that missed its lease may have gone on."""
-        return self.state == "dispatching" and self.lease is not None and max(self.lease, self.claimed + LEASE_SECONDS) >= now
+        return self.state in UNDER_WAY and self.lease is not None and max(self.lease, self.claimed + LEASE_SECONDS) >= now
 
 
 class Owner(NamedTuple):
@@ -79,7 +84,17 @@ READ = Query(
 )
 FINISH = Command(
     sa.update(CLAIM)
-    .where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("mine"), CLAIM.c.state.in_(["dispatching", "unknown"]))
+    .where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("mine"), CLAIM.c.state.in_([*UNDER_WAY, "unknown"]))
+    .values(state=sa.bindparam("state"), status=sa.bindparam("status"), body=sa.bindparam("body"))
+)
+DISPATCH = Command(
+    sa.update(CLAIM)
+    .where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("mine"), CLAIM.c.state == "claimed")
+    .values(state="dispatching", status=sa.bindparam("status"), body=sa.bindparam("body"))
+)
+SETTLE = Command(
+    sa.update(CLAIM)
+    .where(same("of", "op", "named"), CLAIM.c.state == "unknown")
     .values(state=sa.bindparam("state"), status=sa.bindparam("status"), body=sa.bindparam("body"))
 )
 FREEZE = Command(
@@ -87,17 +102,12 @@ FREEZE = Command(
     .where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("seen"), CLAIM.c.state == "dispatching")
     .values(state="unknown")
 )
-RELEASE = Command(sa.delete(CLAIM).where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("mine"), CLAIM.c.state == "dispatching"))
-FREEZE_ORPHANS = Command(
-    sa.update(CLAIM)
-    .where(
-        CLAIM.c.state == "dispatching",
-        CLAIM.c.owner.not_in(
-            sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (CLAIM.c.claimed >= sa.bindparam("before")))
-        ),
-    )
-    .values(state="unknown")
+RELEASE = Command(sa.delete(CLAIM).where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("mine"), CLAIM.c.state.in_(UNDER_WAY)))
+ORPHANED = CLAIM.c.owner.not_in(
+    sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (CLAIM.c.claimed >= sa.bindparam("before")))
 )
+FREEZE_ORPHANS = Command(sa.update(CLAIM).where(CLAIM.c.state == "dispatching", ORPHANED).values(state="unknown"))
+FREE_ORPHANS = Command(sa.delete(CLAIM).where(CLAIM.c.state == "claimed", ORPHANED))
 FORGET = Command(sa.delete(CLAIM).where(CLAIM.c.operation == sa.bindparam("operation_id")))
 SWEEP = Command(sa.delete(CLAIM).where(CLAIM.c.expires_at <= sa.bindparam("now"), CLAIM.c.state == "done"))
 
@@ -187,6 +197,17 @@ def finish(connection: Connection, *, organisation: str, operation: str, key: st
     return connection.run(FINISH, of=organisation, op=operation, named=key, mine=owner, state=state, status=status, body=body) == 1
 
 
+def dispatch(connection: Connection, *, organisation: str, operation: str, key: str, owner: str, status: int, body: str) -> None:
+    """From now on it may have been sent. Refused when the claim is not this process's any more: then nothing may be sent."""
+    if connection.run(DISPATCH, of=organisation, op=operation, named=key, mine=owner, status=status, body=body) == 0:
+        raise busy()
+
+
+def settle_unknown(connection: Connection, *, organisation: str, operation: str, key: str, state: str, status: int, body: str) -> bool:
+    """Give a key whose outcome was unknown its answer; `state` stays unknown where only the answer's text is better now."""
+    return connection.run(SETTLE, of=organisation, op=operation, named=key, state=state, status=status, body=body) == 1
+
+
 def freeze(connection: Connection, *, organisation: str, operation: str, key: str, seen: str) -> None:
     """The owner's lease has run out while it was dispatching: the outcome is unknown from now on."""
     connection.run(FREEZE, of=organisation, op=operation, named=key, seen=seen)
@@ -198,8 +219,10 @@ def release(connection: Connection, *, organisation: str, operation: str, key: s
 
 
 def freeze_orphans(connection: Connection, *, now: float) -> int:
-    """Mark what dead processes left behind."""
-    return connection.run(FREEZE_ORPHANS, now=now, before=math.ceil(now - LEASE_SECONDS))
+    """Mark what dead processes left behind, and free what they had not sent."""
+    before = math.ceil(now - LEASE_SECONDS)
+    connection.run(FREE_ORPHANS, now=now, before=before)
+    return connection.run(FREEZE_ORPHANS, now=now, before=before)
 
 
 def sweep_claims(connection: Connection, *, now: float) -> int:

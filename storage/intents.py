@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import orjson
 import sqlalchemy as sa
 
 from registry.errors import Conflict, StoreUnavailable
@@ -10,9 +11,15 @@ from registry.ids import Ids
 from storage.connection import Connection
 from storage.events import NewEvent, emit
 from storage.schema import IntentTable
-from storage.statement import Query, table
+from storage.statement import Command, Query, table
 
 INTENT = table(IntentTable)
+LOST_ERROR = orjson.dumps(
+    {
+        "code": "OUTCOME_UNKNOWN",
+        "message": "Whether an eSIM was drawn is not known yet; it is found out by itself, and never drawn a second time",
+    }
+).decode()
 # Sorts behind every id: z is the last character of their alphabet.
 AFTER_ALL = "cni_" + "z" * 27
 
@@ -58,6 +65,13 @@ class Holder(NamedTuple):
     plan_id: str | None
 
 
+class Awaited(NamedTuple):
+    """What an intent whose eSIM is being drawn knows: its plan."""
+
+    plan_id: str
+    plan: str
+
+
 class Taken(NamedTuple):
     """A row was written."""
 
@@ -91,6 +105,38 @@ ATTACH = Query(
     .where(INTENT.c.id == sa.bindparam("intent"), INTENT.c.organisation == sa.bindparam("owner"), INTENT.c.status == "requires_plan")
     .values({"status": "succeeded"} | {name: sa.bindparam(f"new_{name}") for name in Issued._fields})
     .returning(*COLUMNS),
+)
+
+# A live plan: the intent is processing while its eSIM is drawn, then the ledger's row decides what becomes of it.
+MINE = (INTENT.c.id == sa.bindparam("intent")) & (INTENT.c.organisation == sa.bindparam("owner"))
+AWAIT = Query(
+    IntentRow,
+    sa.update(INTENT)
+    .where(MINE, INTENT.c.status == "requires_plan")
+    .values(status="processing", livemode=1, plan_id=sa.bindparam("new_plan_id"), plan=sa.bindparam("new_plan"))
+    .returning(*COLUMNS),
+)
+WAIT_AGAIN = Command(
+    sa.update(INTENT).where(MINE, INTENT.c.status == "processing").values(status="requires_plan", livemode=0, plan_id=None, plan=None)
+)
+FORGET = Command(sa.delete(INTENT).where(MINE, INTENT.c.status == "processing"))
+SUCCEED = Query(
+    IntentRow,
+    sa.update(INTENT)
+    .where(MINE, INTENT.c.status == "processing")
+    .values(status="succeeded", iccid=sa.bindparam("new_iccid"), esim=sa.bindparam("new_esim"), error=None)
+    .returning(*COLUMNS),
+)
+END = Query(
+    IntentRow,
+    sa.update(INTENT)
+    .where(MINE, INTENT.c.status.in_(["processing", "succeeded"]))
+    .values(status="failed", iccid=None, esim=None, error=sa.bindparam("new_error"))
+    .returning(*COLUMNS),
+)
+NOTE = Query(
+    IntentRow,
+    sa.update(INTENT).where(MINE, INTENT.c.status == "processing").values(error=sa.bindparam("new_error")).returning(*COLUMNS),
 )
 
 
@@ -128,6 +174,36 @@ def attach_plan(
         emit(connection, event=event, ids=ids)
         return changed, True
     return connection.first(READ, intent=intent, organisation=organisation), False
+
+
+def await_esim(connection: Connection, *, intent: str, organisation: str, awaited: Awaited) -> IntentRow | None:
+    """An intent that waited for a plan waits for its eSIM now; None when it does not wait for a plan any more."""
+    return connection.first(AWAIT, intent=intent, owner=organisation, new_plan_id=awaited.plan_id, new_plan=awaited.plan)
+
+
+def wait_again(connection: Connection, *, intent: str, organisation: str) -> None:
+    """Nothing was sent: the intent waits for a plan as before."""
+    connection.run(WAIT_AGAIN, intent=intent, owner=organisation)
+
+
+def forget_intent(connection: Connection, *, intent: str, organisation: str) -> None:
+    """Nothing was sent, and the key is free: the intent never was."""
+    connection.run(FORGET, intent=intent, owner=organisation)
+
+
+def give_esim(connection: Connection, *, intent: str, organisation: str, iccid: str, esim: str) -> IntentRow | None:
+    """The eSIM was drawn."""
+    return connection.first(SUCCEED, intent=intent, owner=organisation, new_iccid=iccid, new_esim=esim)
+
+
+def end_intent(connection: Connection, *, intent: str, organisation: str, error: str) -> IntentRow | None:
+    """No eSIM was drawn, or it was taken back."""
+    return connection.first(END, intent=intent, owner=organisation, new_error=error)
+
+
+def note_error(connection: Connection, *, intent: str, organisation: str, error: str) -> IntentRow | None:
+    """What is not known about an intent that is processing."""
+    return connection.first(NOTE, intent=intent, owner=organisation, new_error=error)
 
 
 def iccid_taken() -> StoreUnavailable:

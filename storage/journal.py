@@ -1,19 +1,19 @@
-"""The pipeline's Journal: recheck, claim, confirm, charge, the call's own write, its answer and its audit row in one commit."""
+"""The pipeline's Journal: runs the transactions of a call (entries.py) in the store, seals answers, and buffers what may be lost."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from functools import partial
+from typing import TypeVar
 
 from registry.clock import Clock
-from registry.errors import Refusal, StoreUnavailable, Unauthorized
-from registry.limits import Role, Tier, scopes_of
-from registry.ports import Arguments, Entry, Line, Replayed, Stored, Write, Writes
+from registry.errors import Refusal, StoreUnavailable
+from registry.ports import Arguments, Conclusion, Entry, Line, Replayed, Stored, Write, Writes
 from storage import claims, confirm, quota
-from storage.audit import append_line, append_lines
+from storage.audit import append_lines
 from storage.connection import Connection
-from storage.directory import MEMBER_BY_KEY, MEMBER_OF
+from storage.entries import Answer, Opening, begin, close, conclude, give_up, release, send, settle, settle_result, spend
+from storage.orphans import recover_orphans
 from storage.sealed_fields import claim_field
 from storage.sealing import Keyring
 from storage.store import Store
@@ -22,176 +22,13 @@ T = TypeVar("T")
 BUFFERED_LINES = 50_000
 
 
-class Answer(NamedTuple):
-    """A stored answer, sealed."""
-
-    status: int
-    body: str
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """What an opening needs beside the entry: the process that claims, the clock, and whether to charge here."""
-
-    owner: str
-    clock: Clock
-    charge: bool
-
-
-def recheck(connection: Connection, entry: Entry) -> None:
-    """Key, membership and tier once more, inside the transaction that moves a SIM or money."""
-    if entry.key_id:
-        member = connection.first(MEMBER_BY_KEY, key_id=entry.key_id, now=entry.now)
-    else:
-        member = connection.first(MEMBER_OF, person=entry.principal, organisation=entry.organisation)
-    if member is None or entry.scope & ~scopes_of(Tier(member.tier), Role(member.role)):
-        raise Unauthorized("The credential or its membership has changed since the call began; nothing was done", presented=True)
-
-
-def begin(connection: Connection, entry: Entry, opening: Opening, answer: Answer | None) -> None:
-    """Recheck, claim, confirm and charge. With an answer the claim is done at once, without one it is dispatching."""
-    if entry.recheck:
-        recheck(connection, entry)
-    if entry.idempotency_key is not None:
-        claims.claim(
-            connection,
-            organisation=entry.owner,
-            operation=entry.operation,
-            key=entry.idempotency_key,
-            fingerprint=entry.fingerprint,
-            owner=opening.owner,
-            now=int(entry.now),
-            expires_at=entry.expires_at,
-            state="done" if answer else "dispatching",
-            status=answer.status if answer else None,
-            body=answer.body if answer else None,
-        )
-    if entry.confirm is not None:
-        spend(connection, entry=entry)
-    if opening.charge and entry.cost:
-        used = quota.charge(connection, organisation=entry.owner, period=entry.period.name, cost=entry.cost, limit=entry.limit)
-        if used is None:
-            raise entry.over_quota(entry.limit)
-        entry.usage = quota.Usage(entry.limit, used, entry.period.reset)
-
-
-def spend(connection: Connection, *, entry: Entry) -> None:
-    """Use the confirm token up."""
-    assert entry.confirm is not None
-    confirm.consume(
-        connection,
-        digest=entry.confirm,
-        organisation=entry.owner,
-        principal=entry.principal,
-        operation=entry.operation,
-        fingerprint=entry.fingerprint,
-        now=entry.now,
-    )
-
-
-def audit_line(entry: Entry, outcome: str, status: int, clock: Clock) -> Line:
-    """The audit row of a write."""
-    milliseconds = round((clock.monotonic() - entry.started) * 1000, 3)
-    return Line(
-        entry.now,
-        entry.organisation,
-        entry.surface,
-        entry.operation,
-        entry.principal,
-        entry.key_id,
-        outcome,
-        status,
-        milliseconds,
-        entry.request_id,
-    )
-
-
-def settle(
-    connection: Connection,
-    *,
-    entry: Entry,
-    opening: Opening,
-    answer: Answer | None,
-    status: int,
-    write: Write[T] | None,
-    arguments: Arguments,
-) -> T | None:
-    """One commit for a call that writes only our own store."""
-    begin(connection, entry, opening, answer)
-    entry.began = True
-    result = write(connection, **arguments) if write is not None else None
-    append_line(connection, audit_line(entry, "ok", status, opening.clock))
-    return result
-
-
-def settle_result(
-    connection: Connection,
-    *,
-    entry: Entry,
-    opening: Opening,
-    finish: Callable[[T], Answer],
-    write: Write[T],
-    arguments: Arguments,
-) -> T:
-    """One commit for a call whose answer only the write can tell."""
-    begin(connection, entry, opening, None)
-    entry.began = True
-    result = write(connection, **arguments)
-    answer = finish(result)
-    if entry.idempotency_key is not None:
-        keep(connection, entry, opening.owner, "done", answer)
-    append_line(connection, audit_line(entry, "ok", answer.status, opening.clock))
-    return result
-
-
-def keep(connection: Connection, entry: Entry, owner: str, state: str, answer: Answer) -> None:
-    """Store the answer under the key; fenced by owner and state."""
-    assert entry.idempotency_key is not None
-    claims.finish(
-        connection,
-        organisation=entry.owner,
-        operation=entry.operation,
-        key=entry.idempotency_key,
-        owner=owner,
-        state=state,
-        status=answer.status,
-        body=answer.body,
-    )
-
-
-def close(
-    connection: Connection,
-    *,
-    entry: Entry,
-    opening: Opening,
-    answer: Answer,
-    outcome: str,
-    unknown: bool,
-    writes: Writes,
-) -> None:
-    """The second commit of a call that stood between two."""
-    for write, arguments in writes:
-        write(connection, **arguments)
-    if entry.idempotency_key is not None:
-        keep(connection, entry, opening.owner, "unknown" if unknown else "done", answer)
-    append_line(connection, audit_line(entry, outcome, answer.status, opening.clock))
-
-
-def release(connection: Connection, *, entry: Entry, owner: str, charged: bool) -> None:
-    """Undo an opening whose call never reached the provider."""
-    if entry.idempotency_key is not None:
-        claims.release(connection, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, owner=owner)
-    if charged:
-        quota.give_back(connection, organisation=entry.owner, period=entry.period.name, cost=entry.cost)
-
-
 class StoreJournal:
     """Runs the functions above in the store's transactions, and buffers what may be lost."""
 
     def __init__(self, store: Store, *, keyring: Keyring, blocks: quota.QuotaBlocks, clock: Clock, replica: str) -> None:
         self._store, self._keyring, self._blocks, self._clock, self.replica = store, keyring, blocks, clock, replica
         self._lines: list[Line] = []
-        self._unkept: list[Entry] = []
+        self._debts: list[Callable[[Connection], None]] = []
         # On PostgreSQL one quota row would serialise an organisation's calls across COMMIT: there every charge is leased.
         self._leases = store.dialect_name == "postgresql"
 
@@ -204,10 +41,10 @@ class StoreJournal:
         )
         if found is None:
             return None
-        if found.state == "dispatching" and not found.is_running(entry.now):
-            await self._store.write(
-                claims.freeze, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, seen=found.owner
-            )
+        if found.state in claims.UNDER_WAY and not found.is_running(entry.now):
+            await self._store.write(recover_orphans, now=entry.now)
+            if found.state == "claimed":  # it was never sent, so the key is free
+                return None
         claims.judge(found, entry.fingerprint, entry.now)
         return self._unseal(entry, found)
 
@@ -249,6 +86,11 @@ class StoreJournal:
         """Claim, consume the confirm token and charge, before a provider is called."""
         await self._opened(entry, lambda opening: self._store.write(begin, entry, opening, None))
 
+    async def dispatch(self, entry: Entry, lost: Stored, writes: Writes) -> None:
+        """Mark a staged call as sent, right before it is."""
+        answer = self._seal(entry, lost) if entry.idempotency_key else Answer(lost.status, "")
+        await self._store.write(send, entry=entry, owner=self.replica, lost=answer, writes=writes)
+
     async def close(
         self,
         entry: Entry,
@@ -257,23 +99,43 @@ class StoreJournal:
         outcome: str,
         unknown: bool,
         writes: Writes,
+        lost: Writes,
     ) -> None:
-        """Keep the answer, run the writes and record."""
+        """Keep the answer, run the writes and record; without a store, remember that the outcome is not known."""
         answer = self._seal(entry, stored) if entry.idempotency_key else Answer(stored.status, "")
         opening = Opening(self.replica, self._clock, charge=False)
         try:
             await self._store.write(close, entry=entry, opening=opening, answer=answer, outcome=outcome, unknown=unknown, writes=writes)
         except StoreUnavailable:
-            if entry.idempotency_key is not None:
-                self._unkept.append(entry)
-                with suppress(StoreUnavailable):  # else the next flush does it
-                    await self._freeze_unkept()
+            await self._owe(partial(give_up, entry=entry, owner=self.replica, writes=lost))
             raise
 
-    async def release(self, entry: Entry) -> None:
-        """Forget the claim and give the charge back."""
-        await self._store.write(release, entry=entry, owner=self.replica, charged=bool(entry.cost) and not entry.leased)
-        if entry.leased:
+    async def conclude(
+        self, entry: Entry, encode: Callable[[object], bytes], write: Callable[..., Conclusion], arguments: Arguments, *, lost: Writes
+    ) -> Conclusion:
+        """Close a dispatched call by a write that says what its answer is."""
+
+        def finish(concluded: Conclusion) -> Answer:
+            stored = Stored(concluded.status, encode(concluded.body))
+            return self._seal(entry, stored) if entry.idempotency_key else Answer(stored.status, "")
+
+        opening = Opening(self.replica, self._clock, charge=False)
+        try:
+            return await self._store.write(conclude, entry=entry, opening=opening, finish=finish, write=write, arguments=arguments)
+        except StoreUnavailable:
+            await self._owe(partial(give_up, entry=entry, owner=self.replica, writes=lost))
+            raise
+
+    async def release(self, entry: Entry, writes: Writes, *, refund: bool) -> None:
+        """Forget the claim, and give the charge back where it is due."""
+        charged = refund and bool(entry.cost) and not entry.leased
+        freeing = partial(release, entry=entry, owner=self.replica, charged=charged, writes=writes)
+        try:
+            await self._store.write(freeing)
+        except StoreUnavailable:
+            await self._owe(freeing)
+            raise
+        if refund and entry.leased:
             self._blocks.give_back(entry.owner, entry.period)
 
     def record(self, line: Line) -> None:
@@ -284,7 +146,7 @@ class StoreJournal:
 
     async def flush(self) -> None:
         """Write the buffered rows; what could not be written waits for the next flush."""
-        await self._freeze_unkept()
+        await self._pay()
         lines, self._lines = self._lines, []
         written = 0
         try:
@@ -294,15 +156,20 @@ class StoreJournal:
         finally:
             self._lines[:0] = lines[written:]
 
-    async def _freeze_unkept(self) -> None:
-        """Calls whose answer could not be stored: their outcome is unknown from now on, not in progress for ever."""
-        while self._unkept:
-            entry = self._unkept[0]
-            assert entry.idempotency_key is not None
-            await self._store.write(
-                claims.freeze, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, seen=self.replica
-            )
-            self._unkept.remove(entry)
+    async def _owe(self, debt: Callable[[Connection], None]) -> None:
+        """What the store would not take is written as soon as it works again, now or with the next flush."""
+        self._debts.append(debt)
+        with suppress(StoreUnavailable):
+            await self._pay()
+
+    async def _pay(self) -> None:
+        while self._debts:
+            debt = self._debts.pop(0)  # so that two flushes at once never both pay it
+            try:
+                await self._store.write(debt)
+            except BaseException:
+                self._debts.insert(0, debt)
+                raise
 
     async def _opened(self, entry: Entry, run: Callable[[Opening], Awaitable[T]]) -> T:
         """Pay from the leased block where that is how this process pays, and give it back when the transaction refused."""

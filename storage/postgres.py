@@ -6,11 +6,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar
 
-import psycopg  # this module is imported only when the address names PostgreSQL
-
 from registry.errors import StoreUnavailable
 from storage.connection import Connection
-from storage.session import Session
+from storage.session import COLLISIONS, Session
 from storage.statement import postgresql_dialect
 
 P = ParamSpec("P")
@@ -65,10 +63,10 @@ class PostgresStore:
         for attempt in range(RETRIES):
             try:
                 return session.run(call, read_only=read_only)
-            except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
+            except COLLISIONS:
                 pause: float = RETRY_SECONDS * (1 << attempt) * (1 + self._local.stagger)
                 threading.Event().wait(pause)
         try:
             return session.run(call, read_only=read_only)
-        except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected) as error:
+        except COLLISIONS as error:
             raise StoreUnavailable("the transaction kept colliding with others") from error

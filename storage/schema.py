@@ -257,7 +257,7 @@ class DeliveryTable(Named, table=True):
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     event_id: str = Field(sa_type=sa.Text)
-    endpoint_id: str = Field(index=True, sa_type=sa.Text)
+    endpoint_id: str = Field(sa_type=sa.Text)
     organisation: str = Field(sa_type=sa.Text)
     state: int
     attempt: int
@@ -268,6 +268,7 @@ class DeliveryTable(Named, table=True):
     __table_args__ = (
         sa.UniqueConstraint("event_id", "endpoint_id", name="delivery_once"),
         sa.Index("delivery_due", "state", "due_ms"),
+        sa.Index("delivery_queue", "state", "endpoint_id", "due_ms"),
     )
 
 
@@ -383,11 +384,12 @@ class IssuanceTable(Named, table=True):
 
 
 class StockTable(Named, table=True):
-    """The free eSIMs of an account as they were just before a dispatch: ICCIDs, one per line."""
+    """The free eSIMs of an account as they were just before a dispatch: ICCIDs, one per line; `complete` 0: some could not be read."""
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     account_id: int = Field(sa_type=sa.BigInteger)
     taken: float = Field(sa_type=sa.Double, index=True)
+    complete: int
     iccids: str = Field(sa_type=sa.Text)
 
 

@@ -17,7 +17,8 @@ Raw = psycopg.Connection[tuple[object, ...]]
 
 CONNECT_SECONDS = 5
 LOCK_TIMEOUT = "5s"
-COLLISIONS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+# A unique value that another transaction has just taken is one, too: run again, the function sees it and decides.
+COLLISIONS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected, psycopg.errors.UniqueViolation)
 
 
 class WholeNumber(Loader):

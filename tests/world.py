@@ -23,7 +23,8 @@ from clients.sandbox.ocs.state import World as Network
 from operations.deps import Build, Deps
 from operations.services.api_key import new_api_key
 from operations.services.read_cache import ReadCache
-from operations.services.upstream import OWN_TOKEN_FIELD
+from operations.services.stock import StockRoom
+from storage.sealed_fields import OWN_TOKEN_FIELD
 from registry.catalogue import Catalogue
 from registry.ids import base32
 from registry.limits import Limits, Role, Tier
@@ -231,7 +232,14 @@ async def no_sleep(seconds: float) -> None:
 
 
 def make_deps(
-    store: Store, keyring: Keyring, clock: SettableClock, ids: CountingIds, secrets: SharedSecrets, sandbox: Sandbox | None = None
+    store: Store,
+    keyring: Keyring,
+    clock: SettableClock,
+    ids: CountingIds,
+    secrets: SharedSecrets,
+    sandbox: Sandbox | None = None,
+    *,
+    replica: str = "rpl_test",
 ) -> Deps:
     """The outside world of the handlers."""
     return Deps(
@@ -246,6 +254,8 @@ def make_deps(
         wake_worker=lambda: None,
         ocs=simulated_pool(sandbox or new_sandbox(clock), clock),
         reads=ReadCache(clock),
+        stock=StockRoom(store, clock, ids),
+        replica=replica,
         ocs_token=SIMULATED_TOKEN,
     )
 
@@ -273,7 +283,7 @@ async def open_world(
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
     await store.write(renew, replica=journal.replica, now=clock.now())
     sandbox = sandbox or new_sandbox(clock)
-    deps = make_deps(store, keyring, clock, ids, secrets, sandbox)
+    deps = make_deps(store, keyring, clock, ids, secrets, sandbox, replica=journal.replica)
     pipeline = Pipeline(
         deps=deps,
         clock=clock,

@@ -13,6 +13,7 @@ from clients.webhooks.sender import Sender
 from operations.deps import Build, Deps
 from operations.services.demo import Demo, ensure_demo
 from operations.services.read_cache import ReadCache
+from operations.services.stock import StockRoom
 from registry.clock import Clock, SystemClock
 from registry.errors import StoreUnavailable
 from registry.ids import Ids, SystemIds
@@ -23,6 +24,7 @@ from storage.accounts import leave_simulation
 from storage.claims import forget_claims
 from storage.directory import StoreDirectory
 from storage.journal import StoreJournal
+from storage.listener import open_listener
 from storage.migrate import ensure_current
 from storage.quota import QuotaBlocks
 from storage.replicas import LEASE_SECONDS, leave, renew
@@ -30,6 +32,7 @@ from storage.store import Store, open_store
 from transports.data_directory import make_data_directory
 from transports.keyring_check import checked_keyring
 from transports.mcp.settings import McpSettings
+from transports.retention import retention
 from transports.sessions import provider_sessions
 from transports.settings import Settings
 from transports.upstream import DEMO_ACCOUNT, Way, open_way
@@ -171,7 +174,17 @@ def build_service(
     blocks, directory = QuotaBlocks(store, limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
     way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}")
-    worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=report)
+    worker = Worker(
+        store=store,
+        keyring=keyring,
+        sender=sender,
+        clock=clock,
+        ids=ids,
+        report=report,
+        chores=[retention(store, clock)],
+        listener=open_listener(settings.store_url, report),
+        lease_seconds=settings.delivery_lease_seconds,
+    )
     deps = Deps(
         store=store,
         keyring=keyring,
@@ -184,6 +197,8 @@ def build_service(
         wake_worker=worker.wake,
         ocs=way.pool,
         reads=ReadCache(clock),
+        stock=StockRoom(store, clock, ids),
+        replica=journal.replica,
         ocs_token=way.token,
     )
     sessions = provider_sessions(settings, outbound, clock, site.mcp_url)

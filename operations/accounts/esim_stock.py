@@ -11,7 +11,7 @@ from clients.ocs.wire.reseller import AccountStock, SponsorStock
 from operations.deps import Ctx
 from operations.services.accounts import AccountRef, OwnAccount, own_account
 from operations.services.passing import Data
-from operations.services.upstream import AccountGone
+from operations.services.reached import AccountGone
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

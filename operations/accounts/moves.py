@@ -9,7 +9,7 @@ from operations.deps import Ctx
 from operations.services.accounts import AccountRef, UpstreamId, own_account, require_account
 from operations.services.line_range import SHORTEST, LineRange, RangeType, members
 from operations.services.passing import Data
-from operations.services.upstream import Upstream
+from operations.services.reached import Upstream
 from operations.services.visible import require_visible
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.limits import Scope

@@ -1,28 +1,30 @@
 """Intents: one request, one eSIM."""
 
-from typing import Annotated, cast
+from typing import Annotated
 
 import orjson
 from pydantic import AfterValidator, Field
 
-from operations.connectivity.plan_choice import choose_plan
+from operations.connectivity.intent_view import intent_of, shown
+from operations.connectivity.plan_choice import LiveChoice, choose_plan, live_plan
 from operations.connectivity.plans import TEST_PLANS
-from operations.connectivity.shapes import Intent, IntentId, Plan, Status
+from operations.connectivity.shapes import Intent, IntentId, Plan
 from operations.deps import Ctx
-from operations.services.esim_profile import Profile, esim_of, open_profile
+from operations.services.intent_purpose import IntentPurpose, processing
 from operations.services.issuance import Issue, issue_test
+from operations.services.ledger import Order, draw
+from operations.services.upstream import reach
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
-from registry.errors import NotFound, NotSupported, OrgNotConnected, Refusal, UpgradeRequired
+from registry.errors import NotFound, OcsError, OrgNotConnected, Refusal, UpgradeRequired
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
 from storage.connection import Connection
 from storage.intents import IntentNotConfirmable, IntentRow, attach_plan, find_intent, insert_intent, list_intents, not_confirmable
-from storage.sealing import Keyring
 
 METADATA_BYTES = 16 * 1024
 # What stands between a caller and a live eSIM.
-LIVE: tuple[type[Refusal], ...] = (UpgradeRequired, OrgNotConnected, NotSupported)
+LIVE: tuple[type[Refusal], ...] = (UpgradeRequired, OrgNotConnected, OcsError)
 
 
 def small_enough(metadata: dict[str, str]) -> dict[str, str]:
@@ -73,29 +75,6 @@ class IntentPage(Input):
     starting_after: StartingAfter = None
 
 
-def intent_of(row: IntentRow, keyring: Keyring) -> Intent:
-    """A stored intent as it is shown to its owner."""
-    profile = None
-    if row.iccid is not None and row.esim is not None:
-        profile = open_profile(row.iccid, row.esim, keyring=keyring, organisation=row.organisation, intent=row.id)
-    return shown(row, profile)
-
-
-def shown(row: IntentRow, profile: Profile | None) -> Intent:
-    """The intent's answer, with the profile in the open."""
-    return {
-        "id": row.id,
-        "object": "connectivity.intent",
-        "status": cast(Status, row.status),
-        "livemode": bool(row.livemode),
-        "plan": orjson.loads(row.plan) if row.plan else None,
-        "esim": None if profile is None else esim_of(profile),
-        "metadata": orjson.loads(row.details),
-        "error": orjson.loads(row.error) if row.error else None,
-        "created": row.created,
-    }
-
-
 EXAMPLE: Intent = {
     "id": "cni_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "object": "connectivity.intent",
@@ -116,7 +95,7 @@ EXAMPLE: Intent = {
 WAITING: Intent = {**EXAMPLE, "status": "requires_plan", "plan": None, "esim": None}
 
 
-async def plan_wanted(ctx: Ctx, params: NewIntent) -> Plan | None:
+async def plan_wanted(ctx: Ctx, params: NewIntent) -> Plan | LiveChoice | None:
     """The plan, unless the intent is to wait for one."""
     return None if params.plan is None else await choose_plan(ctx, params.plan)
 
@@ -136,7 +115,7 @@ async def plan_wanted(ctx: Ctx, params: NewIntent) -> Plan | None:
         Example("Reserve an intent and choose the plan later", {"metadata": {"order": "1042"}}, WAITING),
     ],
 )
-async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | None) -> Intent:
+async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | LiveChoice | None) -> Intent:
     """Issue one eSIM for a plan; returns its activation code and QR text.
 
     Test plans are free and succeed at once. Without `plan` it waits for confirm_connectivity_intent. The same key and body
@@ -153,6 +132,8 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | N
     )
     if plan is None:
         return await ctx.settle(shown(row, None), insert_intent, row=row, event=None, ids=deps.ids)
+    if isinstance(plan, LiveChoice):
+        return await draw_for(ctx, row, plan, waited=False)
     issue = issue_test(plan, intent=id, organisation=ctx.organisation, now=ctx.now, ids=deps.ids, keyring=deps.keyring)
     row = row._replace(status="succeeded", **issue.kept._asdict())
     answer = await ctx.settle(shown(row, issue.profile), insert_intent, row=row, event=issue.event, ids=deps.ids)
@@ -182,16 +163,12 @@ async def list_connectivity_intents(ctx: Ctx, params: IntentPage) -> ListOf[Inte
 )
 async def get_connectivity_intent(ctx: Ctx, params: IntentRef) -> Intent:
     """Get one intent with its status, plan and eSIM."""
-    row = await ctx.deps.store.read(find_intent, intent=params.id, organisation=ctx.organisation)
-    if row is None:
-        raise no_such_intent("id")
-    return intent_of(row, ctx.deps.keyring)
+    return intent_of(await read_intent(ctx, params.id), ctx.deps.keyring)
 
 
-async def plan_to_attach(ctx: Ctx, params: PlanForIntent) -> Plan:
+async def plan_to_attach(ctx: Ctx, params: PlanForIntent) -> Plan | LiveChoice:
     """The plan; the intent is looked up first, so that a foreign one answers as an unknown one does."""
-    if await ctx.deps.store.read(find_intent, intent=params.id, organisation=ctx.organisation) is None:
-        raise no_such_intent("id")
+    await read_intent(ctx, params.id)
     return await choose_plan(ctx, params.plan)
 
 
@@ -205,7 +182,7 @@ async def plan_to_attach(ctx: Ctx, params: PlanForIntent) -> Plan:
     raises=[IntentNotConfirmable, *LIVE],
     examples=[Example("Choose the plan of a waiting intent", {"id": EXAMPLE["id"], "plan": "test_eu_1gb"}, EXAMPLE)],
 )
-async def confirm_connectivity_intent(ctx: Ctx, params: PlanForIntent, plan: Plan) -> Intent:
+async def confirm_connectivity_intent(ctx: Ctx, params: PlanForIntent, plan: Plan | LiveChoice) -> Intent:
     """Attach a plan to an intent in requires_plan and issue its eSIM.
 
     Again with the same plan: the same eSIM. Another plan or state: refused.
@@ -213,6 +190,8 @@ async def confirm_connectivity_intent(ctx: Ctx, params: PlanForIntent, plan: Pla
     The plans and what they need are those of create_connectivity_intent.
     """
     deps = ctx.deps
+    if isinstance(plan, LiveChoice):
+        return await confirm_live(ctx, params.id, plan)
     issue = issue_test(plan, intent=params.id, organisation=ctx.organisation, now=ctx.now, ids=deps.ids, keyring=deps.keyring)
     answer = await ctx.settle_result(confirm, intent=params.id, organisation=ctx.organisation, issue=issue, ctx=ctx)
     deps.wake_worker()
@@ -227,6 +206,38 @@ def confirm(connection: Connection, *, intent: str, organisation: str, issue: Is
     if row.status != "succeeded" or row.plan_id != issue.kept.plan_id:
         raise not_confirmable(row.status)
     return intent_of(row, ctx.deps.keyring)
+
+
+async def draw_for(ctx: Ctx, row: IntentRow, choice: LiveChoice, *, waited: bool) -> Intent:
+    """Draw the eSIM of a live plan; the intent says what came of it."""
+    deps = ctx.deps
+    upstream = await reach(ctx)
+    live = await live_plan(ctx, upstream, choice)
+    purpose = IntentPurpose(processing(row, live.plan), waited, ctx.status, deps.keyring, deps.ids)
+    concluded = await draw(ctx, upstream, Order(row.id, live.account_id, live.template_id, intent=row.id), purpose)
+    deps.wake_worker()
+    return concluded.body
+
+
+async def confirm_live(ctx: Ctx, intent: str, choice: LiveChoice) -> Intent:
+    """An intent that has this plan already is what it is; one that waits gets its eSIM drawn, by one of those who ask."""
+    row = await read_intent(ctx, intent)
+    if row.status == "requires_plan":
+        try:
+            return await draw_for(ctx, row, choice, waited=True)
+        except IntentNotConfirmable:
+            row = await read_intent(ctx, intent)
+    if row.status not in ("processing", "succeeded") or row.plan_id != choice.id:
+        raise not_confirmable(row.status)
+    return intent_of(row, ctx.deps.keyring)
+
+
+async def read_intent(ctx: Ctx, intent: str) -> IntentRow:
+    """The caller's intent."""
+    row = await ctx.deps.store.read(find_intent, intent=intent, organisation=ctx.organisation)
+    if row is None:
+        raise no_such_intent("id")
+    return row
 
 
 def no_such_intent(param: str) -> NotFound:

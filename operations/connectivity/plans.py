@@ -9,6 +9,7 @@ from operations.connectivity.products import plan_of
 from operations.connectivity.shapes import Plan
 from operations.deps import Ctx
 from operations.services.live_plans import live_plans
+from operations.services.reached import Upstream
 from operations.services.upstream import reach
 from operations.vocabulary import ListOf, StartingAfter, page
 from registry.model import Input
@@ -93,11 +94,16 @@ def after_slug(plans: list[Plan], after: str | None) -> list[Plan]:
 
 
 async def live_catalogue(ctx: Ctx) -> list[Plan]:
-    """The connected account's plans, each with the price of the newest product that prices its template."""
-    found = await live_plans(await reach(ctx))
+    """The connected account's plans."""
+    return list((await priced_catalogue(ctx, await reach(ctx))).values())
+
+
+async def priced_catalogue(ctx: Ctx, upstream: Upstream) -> dict[int, Plan]:
+    """By template number; each with the price of the newest product that prices its template."""
+    found = await live_plans(upstream)
     products = await ctx.deps.store.read(list_products, organisation=ctx.organisation, after=None, most=MOST_PRODUCTS)
     for row in reversed(products):
         plan = found.get(row.package_template_id)
         if plan is not None:
             found[row.package_template_id] = {**plan, "price": plan_of(row)["price"]}
-    return list(found.values())
+    return found

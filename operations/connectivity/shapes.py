@@ -1,6 +1,6 @@
 """What plans, intents and usage look like in answers (api.md 2.2, 2.4, 2.7)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -64,6 +64,9 @@ class Intent(TypedDict):
     metadata: dict[str, str]
     error: IntentError | None
     created: int
+    unresolved_issuance: NotRequired[
+        Annotated[str, Field(description="Only just after issuing: another key of yours for this template has an unknown outcome")]
+    ]
 
 
 class UsageRecord(TypedDict):

@@ -9,8 +9,9 @@ from operations.deps import Ctx
 from operations.network.references import STEERING
 from operations.services.accounts import UpstreamId
 from operations.services.passing import Data
+from operations.services.reached import Upstream
 from operations.services.reseller_lists import reseller_rows
-from operations.services.upstream import Upstream, reach
+from operations.services.upstream import reach
 from operations.services.visible import require_steering_list
 from registry.errors import NotFound, OcsError, OrgNotConnected
 from registry.limits import Scope

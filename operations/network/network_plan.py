@@ -14,9 +14,10 @@ from operations.network.tariffs import rules_of
 from operations.network.zones import zones_of
 from operations.services.accounts import UpstreamId
 from operations.services.passing import Data
+from operations.services.reached import Upstream
 from operations.services.reseller_lists import reseller_rows
 from operations.services.resellers import ResellerId
-from operations.services.upstream import Upstream, reach, reseller_for
+from operations.services.upstream import reach, reseller_for
 from operations.services.visible import require_steering_list
 from registry.errors import NotFound, OcsError
 from registry.model import CamelInput

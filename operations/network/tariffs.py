@@ -9,8 +9,9 @@ from clients.ocs.wire.tariff import TariffRule
 from operations.deps import Ctx
 from operations.services.accounts import UpstreamId
 from operations.services.passing import Data, PartOf, chosen, listed, passed_data
+from operations.services.reached import Upstream
 from operations.services.resellers import of_reseller
-from operations.services.upstream import Upstream, reach, reseller_for
+from operations.services.upstream import reach, reseller_for
 from registry.errors import NotFound, OcsError
 from registry.model import Passed
 from registry.operation import Example, operation

@@ -11,7 +11,7 @@ from operations.network.template_fields import CORE, Days, Limits, TemplateName,
 from operations.network.template_shapes import TemplateRef, TemplateRow, changed, own_template, owner_of
 from operations.services.accounts import UpstreamId
 from operations.services.passing import Data
-from operations.services.upstream import Upstream
+from operations.services.reached import Upstream
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation

@@ -20,7 +20,8 @@ from operations.network.template_fields import (
 from operations.network.template_shapes import TemplateRow, changed, template_id
 from operations.services.accounts import UpstreamId
 from operations.services.passing import Data
-from operations.services.upstream import Upstream, reach
+from operations.services.reached import Upstream
+from operations.services.upstream import reach
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, Once, operation

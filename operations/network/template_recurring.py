@@ -9,7 +9,7 @@ from operations.deps import Ctx
 from operations.network.template_fields import RECURRENCE, Recurrence, given, present, recurrence_fault, sent
 from operations.network.template_shapes import TemplateRef, TemplateRow, changed, own_template, refuse
 from operations.services.passing import Data
-from operations.services.upstream import Upstream
+from operations.services.reached import Upstream
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation

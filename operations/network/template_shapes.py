@@ -8,8 +8,9 @@ from clients.ocs.wire.members import keeps_unknown
 from clients.ocs.wire.template import Template
 from operations.deps import Ctx
 from operations.services.accounts import UpstreamId
+from operations.services.reached import Upstream
 from operations.services.templates import TEMPLATES, read_template
-from operations.services.upstream import Upstream, reach, require_creator
+from operations.services.upstream import reach, require_creator
 from registry.errors import BadRequest
 from registry.model import CamelInput
 

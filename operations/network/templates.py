@@ -11,9 +11,10 @@ from operations.network.references import require_destination_list, require_spon
 from operations.network.template_shapes import TemplateRow, owner_of, template_id, template_row
 from operations.services.accounts import UpstreamId
 from operations.services.passing import Data, PartOf, listed
+from operations.services.reached import Upstream
 from operations.services.resellers import ResellerId, of_reseller
 from operations.services.templates import TEMPLATES
-from operations.services.upstream import Upstream, reach, reseller_for
+from operations.services.upstream import reach, reseller_for
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

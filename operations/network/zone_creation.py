@@ -9,7 +9,8 @@ from operations.deps import Ctx
 from operations.network.references import ZONES, require_profile
 from operations.services.accounts import UpstreamId
 from operations.services.passing import Data
-from operations.services.upstream import Upstream, reach
+from operations.services.reached import Upstream
+from operations.services.upstream import reach
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput

@@ -9,8 +9,9 @@ from operations.deps import Ctx
 from operations.network.references import ZONES, require_profile, require_zone
 from operations.services.accounts import UpstreamId
 from operations.services.passing import Data
+from operations.services.reached import Upstream
 from operations.services.templates import TEMPLATES
-from operations.services.upstream import Upstream, reach, require_creator
+from operations.services.upstream import reach, require_creator
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput

@@ -11,9 +11,10 @@ from operations.deps import Ctx
 from operations.network.references import ZONES, require_zone
 from operations.services.accounts import UpstreamId
 from operations.services.passing import Data, PartOf, listed, passed_data
+from operations.services.reached import Upstream
 from operations.services.reseller_lists import reseller_rows
 from operations.services.resellers import ResellerId, of_reseller
-from operations.services.upstream import Upstream, reach, reseller_for
+from operations.services.upstream import reach, reseller_for
 from registry.errors import NotFound, OcsError
 from registry.model import Passed
 from registry.operation import Example, operation

@@ -5,7 +5,8 @@ from typing import Annotated, NamedTuple, Protocol
 from pydantic import Field
 
 from operations.deps import Ctx
-from operations.services.upstream import Upstream, reach
+from operations.services.reached import Upstream
+from operations.services.upstream import reach
 from registry.errors import NotFound
 from registry.model import CamelInput
 

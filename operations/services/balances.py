@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from operations.services.upstream import Upstream
+from operations.services.reached import Upstream
 from registry.errors import Conflict
 from registry.model import CamelInput
 

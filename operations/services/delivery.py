@@ -28,8 +28,9 @@ class Claimed(NamedTuple):
 class Deliveries:
     """The outbox of a process."""
 
-    def __init__(self, *, store: Store, keyring: Keyring, sender: Sender, clock: Clock, ids: Ids) -> None:
+    def __init__(self, *, store: Store, keyring: Keyring, sender: Sender, clock: Clock, ids: Ids, lease_ms: int = outbox.LEASE_MS) -> None:
         self._store, self._keyring, self._sender, self._clock, self._ids = store, keyring, sender, clock, ids
+        self._lease_ms = lease_ms
 
     async def claim(self, most: int) -> list[Claimed]:
         """Take what is due; empty when nothing is, or when every endpoint with something due has its two under way."""
@@ -38,7 +39,7 @@ class Deliveries:
             due = await self._store.read(outbox.next_due)
             if due is None or due > now_ms:
                 return []
-            batch = await self._store.write(outbox.claim, token=lease, now_ms=now_ms, most=most)
+            batch = await self._store.write(outbox.claim, token=lease, now_ms=now_ms, most=most, lease_ms=self._lease_ms)
             if batch.leased or not batch.taken:  # a batch of nothing but disabled endpoints hides what comes after it
                 return [Claimed(lease, row) for row in batch.leased]
 

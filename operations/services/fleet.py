@@ -7,7 +7,7 @@ import anyio
 
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber, SubscriberList
-from operations.services.upstream import Upstream
+from operations.services.reached import Upstream
 from registry.errors import OcsError, Refusal
 
 INVALID_REQUEST = 2

@@ -1,4 +1,4 @@
-"""Issuing the eSIM of an intent: for a test plan from nothing, at once."""
+"""Issuing test eSIMs, from nothing and at once; and the event that tells of any eSIM that was issued."""
 
 from typing import NamedTuple
 
@@ -6,10 +6,10 @@ import orjson
 
 from operations.connectivity.shapes import Plan
 from operations.services.esim_profile import Profile, new_test_profile, seal_profile
-from registry.errors import NotSupported
 from registry.ids import Ids
 from storage.events import NewEvent
 from storage.intents import Issued
+from storage.issuance import IssuanceRow
 from storage.sealing import Keyring
 
 
@@ -35,9 +35,14 @@ def issued_event(kept: Issued, *, intent: str, organisation: str, now: float, id
     return NewEvent(ids.new("evt_"), organisation, intent, "esim.issued", kept.livemode, data, f"issued|{intent}", int(now))
 
 
-def live_not_offered() -> NotSupported:
-    """The ledger that keeps a live eSIM from being issued twice is not part of this version; nothing was drawn."""
-    return NotSupported(
-        "Live eSIMs cannot be issued by this version yet. Nothing was done",
-        hint="Use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan",
-    )
+def drawn_event(row: IssuanceRow, *, plan: str | None, now: float, ids: Ids) -> NewEvent:
+    """esim.issued of an eSIM that was drawn from stock. Choice: without an intent it names the key and the template instead.
+
+    Its `dedup` is the row's, so that whoever settles the row, and however often, it is told once.
+    """
+    data: dict[str, object] = {"intent": row.intent, "iccid": row.iccid, "plan": plan}
+    if row.intent is None:
+        data |= {"idempotency_key": row.key, "package_template_id": row.template_id}
+    subject = row.intent or f"{row.organisation}|{row.key}"
+    text = orjson.dumps(data).decode()
+    return NewEvent(ids.new("evt_"), row.organisation, row.intent or "", "esim.issued", 1, text, f"issued|{subject}", int(now))

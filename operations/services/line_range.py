@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber, SubscriberList
-from operations.services.upstream import Upstream
+from operations.services.reached import Upstream
 from registry.errors import BadRequest
 
 RangeType = Literal["IMSI", "ICCID"]

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber
 from operations.services.fleet import INVALID_REQUEST, Fleet, lines_of
-from operations.services.upstream import Upstream
+from operations.services.reached import Upstream
 from registry.errors import OcsError
 
 By = Literal["iccidPrefix", "imsiPrefix", "msisdnPrefix", "activationCode", "text"]

@@ -5,7 +5,8 @@ from typing import NamedTuple, Protocol
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
-from operations.services.upstream import Upstream, reach
+from operations.services.reached import Upstream
+from operations.services.upstream import reach
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsError
 from registry.model import CamelInput

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from clients.ocs.wire.network import DetailedLocationZone
 from clients.ocs.wire.template import Template
 from operations.connectivity.shapes import BYTES_PER_MB, Plan
+from operations.services.reached import Upstream
 from operations.services.templates import own_templates
-from operations.services.upstream import Upstream
 
 NOT_WORDS = re.compile(r"[^a-z0-9]+")
 NAMELESS = "plan"

@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from operations.services.reached import Upstream
 from operations.services.resellers import of_reseller
-from operations.services.upstream import Upstream, reseller_for
+from operations.services.upstream import reseller_for
 
 T = TypeVar("T")
 

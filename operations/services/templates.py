@@ -2,7 +2,7 @@
 
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.template import Template
-from operations.services.upstream import Upstream
+from operations.services.reached import Upstream
 from registry.errors import NotFound
 
 TEMPLATES = "templates"

@@ -1,103 +1,47 @@
 """The caller's way to the charging system: which credential, and what of the upstream is theirs."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, cast
 
-from clients.ocs.client import Ocs
-from clients.ocs.wire.reseller import Account, ResellerInfo
-from operations.deps import Ctx
-from operations.services.read_cache import ReadCache
-from registry.errors import Conflict, NotFound, OcsError
+from operations.deps import Ctx, Deps
+from operations.services.reached import Upstream
+from registry.errors import NotFound, OcsError
 from storage.connections import find_connection
 from storage.sealed_fields import OWN_TOKEN_FIELD
 from storage.upstream_objects import Kind, creator_of
 
 
-class AccountGone(Conflict):
-    """The account that the organisation is connected to is not there, or not the reseller's any more."""
-
-    code = "account_not_found"
-
-
-@dataclass(frozen=True, slots=True)
-class Upstream:
-    """Managed: the service's reseller token, and of what it sees only `account_id` is the caller's. Own: the caller's token."""
-
-    ocs: Ocs
-    mode: Literal["managed", "own"]
-    account_id: int | None
-    service_own: bool
-    identity: str
-    """The credential's digest: what cached answers are kept under."""
-    reads: ReadCache
-
-    @property
-    def managed(self) -> bool:
-        """Whether others share the token."""
-        return self.mode == "managed"
-
-    async def reseller(self) -> ResellerInfo:
-        """Whose token this is."""
-        return await self.reads.get((self.identity, "reseller"), self.ocs.reseller.get_reseller_info)
-
-    async def reseller_id(self) -> int:
-        """The number that several methods ask for."""
-        found = (await self.reseller()).get("id")
-        if found is None:
-            raise OcsError("The charging system did not say which reseller the credential belongs to")
-        return found
-
-    async def accounts(self) -> Sequence[Account]:
-        """The caller's accounts, lowest id first: in managed mode the one."""
-        resellers = await self.reads.get((self.identity, "accounts"), self.ocs.reseller.list_reseller_account)
-        found = [account for reseller in resellers for account in reseller.get("account", [])]
-        own = [account for account in found if not self.managed or account.get("id") == self.account_id]
-        if self.managed and not own:
-            raise self.account_gone()
-        return sorted(own, key=lambda account: account.get("id", 0))
-
-    def account_gone(self) -> AccountGone:
-        """Only whoever connected the organisation can mend this."""
-        return AccountGone(
-            f"Your organisation is connected to account {self.account_id}, which the charging system does not have for this service",
-            hint="Whoever runs the service connects it to an account that exists: reseller org connect",
-        )
-
-    async def owns_account(self, account_id: int) -> bool:
-        """In managed mode it costs no call."""
-        if self.managed:
-            return account_id == self.account_id
-        return any(account.get("id") == account_id for account in await self.accounts())
-
-
 async def reach(ctx: Ctx) -> Upstream:
     """The caller's upstream. From here on the call is charged."""
-    deps = ctx.deps
-    row = await deps.store.read(find_connection, organisation=ctx.organisation)
+    upstream = await reach_for(ctx.deps, ctx.organisation)
+    ctx.reached_upstream = True
+    return upstream
+
+
+async def reach_for(deps: Deps, organisation: str) -> Upstream:
+    """An organisation's upstream."""
+    row = await deps.store.read(find_connection, organisation=organisation)
     # The service's token is for managed accounts alone: a row that is not whole gets neither it nor a line without an account.
     if row is None or row.mode is None or (row.own_token if row.mode == "own" else row.account_id) is None:
         raise OcsError("Your organisation was disconnected from its account while this call ran; nothing was done", before_execution=True)
-    token = deps.ocs_token if row.own_token is None or row.mode != "own" else opened(ctx, row.own_token)
+    token = deps.ocs_token if row.own_token is None or row.mode != "own" else opened(deps, organisation, row.own_token)
     if not token.strip():
         raise OcsError(
             "The service has no credential for the charging system, so managed accounts cannot be reached; nothing was done",
             hint="Whoever runs the service sets SERVICE_OCS_TOKEN",
             before_execution=True,
         )
-    ctx.reached_upstream = True
     identity = hashlib.sha256(token.encode()).hexdigest()
     mode = cast(Literal["managed", "own"], row.mode)
-    return Upstream(deps.ocs.for_token(token, ctx.organisation), mode, row.account_id, bool(row.service_own), identity, deps.reads)
+    return Upstream(deps.ocs.for_token(token, organisation), mode, row.account_id, bool(row.service_own), identity, deps.reads)
 
 
-def opened(ctx: Ctx, sealed: str) -> str:
+def opened(deps: Deps, organisation: str, sealed: str) -> str:
     """The organisation's own token. One that was sealed for another row, or with a key that is gone, does not open."""
     from cryptography.exceptions import InvalidTag  # slow to import
 
     try:
-        return ctx.deps.keyring.open(sealed, org_id=ctx.organisation, field=OWN_TOKEN_FIELD)
+        return deps.keyring.open(sealed, org_id=organisation, field=OWN_TOKEN_FIELD)
     except (ValueError, InvalidTag):
         raise OcsError(
             "The token that your organisation was connected with can no longer be opened; nothing was done",

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from operations.services.upstream import Upstream
+from operations.services.reached import Upstream
 from registry.errors import NotFound
 
 VOIP_PLANS = "voip_tariffs"

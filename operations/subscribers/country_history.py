@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.lines import Line, LineRef, own_line
-from operations.services.upstream import Upstream
+from operations.services.reached import Upstream
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 from registry.policy import stamp

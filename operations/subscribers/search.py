@@ -9,8 +9,9 @@ from operations.deps import Ctx
 from operations.services.accounts import UpstreamId, require_account
 from operations.services.line_search import Reach, Term, found_lines, term_of
 from operations.services.passing import PartOf, chosen, page_of
+from operations.services.reached import AccountGone
 from operations.services.subscriber_rows import SubscriberRow, current_status, public_row, subscriber_id
-from operations.services.upstream import AccountGone, reach
+from operations.services.upstream import reach
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import Example, operation
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from operations.services.upstream import OWN_TOKEN_FIELD
+from storage.sealed_fields import OWN_TOKEN_FIELD
 from registry.limits import Tier
 from storage.accounts import set_connection
 from tests.subscribers.staged import WRITES, Stage, Write

@@ -20,9 +20,13 @@ def upgrade() -> None:
         sa.Column("lease", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("name"),
     )
+    op.drop_index("ix_delivery_endpoint_id", "delivery")
+    op.create_index("delivery_queue", "delivery", ["state", "endpoint_id", "due_ms"])
 
 
 def downgrade() -> None:
+    op.drop_index("delivery_queue", "delivery")
+    op.create_index("ix_delivery_endpoint_id", "delivery", ["endpoint_id"])
     for name in reversed(TABLES):
         op.drop_table(name)
 
@@ -70,6 +74,7 @@ def create_stock() -> None:
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("account_id", sa.BigInteger(), nullable=False),
         sa.Column("taken", REAL, nullable=False),
+        sa.Column("complete", sa.Integer(), nullable=False),
         sa.Column("iccids", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )

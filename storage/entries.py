@@ -1,0 +1,225 @@
+"""The transactions of a call: recheck, claim, confirm, charge, its own writes, its answer and its audit row."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from registry.clock import Clock
+from registry.errors import Unauthorized
+from registry.limits import Role, Tier, scopes_of
+from registry.ports import Arguments, Conclusion, Entry, Line, Write, Writes
+from storage import claims, confirm, quota
+from storage.audit import append_line
+from storage.connection import Connection
+from storage.directory import MEMBER_BY_KEY, MEMBER_OF
+
+T = TypeVar("T")
+
+
+class Answer(NamedTuple):
+    """A stored answer, sealed."""
+
+    status: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What an opening needs beside the entry: the process that claims, the clock, and whether to charge here."""
+
+    owner: str
+    clock: Clock
+    charge: bool
+
+
+def recheck(connection: Connection, entry: Entry) -> None:
+    """Key, membership and tier once more, inside the transaction that moves a SIM or money."""
+    if entry.key_id:
+        member = connection.first(MEMBER_BY_KEY, key_id=entry.key_id, now=entry.now)
+    else:
+        member = connection.first(MEMBER_OF, person=entry.principal, organisation=entry.organisation)
+    if member is None or entry.scope & ~scopes_of(Tier(member.tier), Role(member.role)):
+        raise Unauthorized("The credential or its membership has changed since the call began; nothing was done", presented=True)
+
+
+def begin(connection: Connection, entry: Entry, opening: Opening, answer: Answer | None) -> None:
+    """Recheck, claim, confirm and charge. With an answer the claim is done at once, without one it is under way."""
+    if entry.recheck:
+        recheck(connection, entry)
+    if entry.idempotency_key is not None:
+        claims.claim(
+            connection,
+            organisation=entry.owner,
+            operation=entry.operation,
+            key=entry.idempotency_key,
+            fingerprint=entry.fingerprint,
+            owner=opening.owner,
+            now=int(entry.now),
+            expires_at=entry.expires_at,
+            state="done" if answer else "claimed" if entry.staged else "dispatching",
+            status=answer.status if answer else None,
+            body=answer.body if answer else None,
+        )
+    if entry.confirm is not None:
+        spend(connection, entry=entry)
+    if opening.charge and entry.cost:
+        used = quota.charge(connection, organisation=entry.owner, period=entry.period.name, cost=entry.cost, limit=entry.limit)
+        if used is None:
+            raise entry.over_quota(entry.limit)
+        entry.usage = quota.Usage(entry.limit, used, entry.period.reset)
+
+
+def spend(connection: Connection, *, entry: Entry) -> None:
+    """Use the confirm token up."""
+    assert entry.confirm is not None
+    confirm.consume(
+        connection,
+        digest=entry.confirm,
+        organisation=entry.owner,
+        principal=entry.principal,
+        operation=entry.operation,
+        fingerprint=entry.fingerprint,
+        now=entry.now,
+    )
+
+
+def audit_line(entry: Entry, outcome: str, status: int, clock: Clock) -> Line:
+    """The audit row of a write."""
+    milliseconds = round((clock.monotonic() - entry.started) * 1000, 3)
+    return Line(
+        entry.now,
+        entry.organisation,
+        entry.surface,
+        entry.operation,
+        entry.principal,
+        entry.key_id,
+        outcome,
+        status,
+        milliseconds,
+        entry.request_id,
+    )
+
+
+def settle(
+    connection: Connection,
+    *,
+    entry: Entry,
+    opening: Opening,
+    answer: Answer | None,
+    status: int,
+    write: Write[T] | None,
+    arguments: Arguments,
+) -> T | None:
+    """One commit for a call that writes only our own store."""
+    begin(connection, entry, opening, answer)
+    entry.began = True
+    result = write(connection, **arguments) if write is not None else None
+    append_line(connection, audit_line(entry, "ok", status, opening.clock))
+    return result
+
+
+def settle_result(
+    connection: Connection,
+    *,
+    entry: Entry,
+    opening: Opening,
+    finish: Callable[[T], Answer],
+    write: Write[T],
+    arguments: Arguments,
+) -> T:
+    """One commit for a call whose answer only the write can tell."""
+    begin(connection, entry, opening, None)
+    entry.began = True
+    result = write(connection, **arguments)
+    answer = finish(result)
+    if entry.idempotency_key is not None:
+        keep(connection, entry, opening.owner, "done", answer)
+    append_line(connection, audit_line(entry, "ok", answer.status, opening.clock))
+    return result
+
+
+def keep(connection: Connection, entry: Entry, owner: str, state: str, answer: Answer) -> None:
+    """Store the answer under the key; fenced by owner and state."""
+    assert entry.idempotency_key is not None
+    claims.finish(
+        connection,
+        organisation=entry.owner,
+        operation=entry.operation,
+        key=entry.idempotency_key,
+        owner=owner,
+        state=state,
+        status=answer.status,
+        body=answer.body,
+    )
+
+
+def close(
+    connection: Connection,
+    *,
+    entry: Entry,
+    opening: Opening,
+    answer: Answer,
+    outcome: str,
+    unknown: bool,
+    writes: Writes,
+) -> None:
+    """The second commit of a call that stood between two."""
+    for write, arguments in writes:
+        write(connection, **arguments)
+    if entry.idempotency_key is not None:
+        keep(connection, entry, opening.owner, "unknown" if unknown else "done", answer)
+    append_line(connection, audit_line(entry, outcome, answer.status, opening.clock))
+
+
+def send(connection: Connection, *, entry: Entry, owner: str, lost: Answer, writes: Writes) -> None:
+    """The commit right before the provider is called: whoever lost access meanwhile sends nothing."""
+    if entry.recheck:
+        recheck(connection, entry)
+    if entry.idempotency_key is not None:
+        claims.dispatch(
+            connection,
+            organisation=entry.owner,
+            operation=entry.operation,
+            key=entry.idempotency_key,
+            owner=owner,
+            status=lost.status,
+            body=lost.body,
+        )
+    for write, arguments in writes:
+        write(connection, **arguments)
+
+
+def give_up(connection: Connection, *, entry: Entry, owner: str, writes: Writes) -> None:
+    """An answer that could not be stored: the outcome is unknown from now on, not in progress for ever."""
+    if entry.idempotency_key is not None:
+        claims.freeze(connection, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, seen=owner)
+    for write, arguments in writes:
+        write(connection, **arguments)
+
+
+def conclude(
+    connection: Connection,
+    *,
+    entry: Entry,
+    opening: Opening,
+    finish: Callable[[Conclusion], Answer],
+    write: Callable[..., Conclusion],
+    arguments: Arguments,
+) -> Conclusion:
+    """The second commit of a dispatched call: what the write finds decides the answer."""
+    concluded = write(connection, **arguments)
+    answer = finish(concluded)
+    if entry.idempotency_key is not None:
+        keep(connection, entry, opening.owner, "unknown" if concluded.unknown else "done", answer)
+    append_line(connection, audit_line(entry, concluded.outcome, answer.status, opening.clock))
+    return concluded
+
+
+def release(connection: Connection, *, entry: Entry, owner: str, charged: bool, writes: Writes) -> None:
+    """Undo an opening of which the provider did nothing."""
+    for write, arguments in writes:
+        write(connection, **arguments)
+    if entry.idempotency_key is not None:
+        claims.release(connection, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, owner=owner)
+    if charged:
+        quota.give_back(connection, organisation=entry.owner, period=entry.period.name, cost=entry.cost)

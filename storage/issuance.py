@@ -1,0 +1,263 @@
+"""The issuance ledger (api.md 3.6): one row per key, for ever. Its transitions are conditional updates; nothing is read and then written.
+
+dispatching -> issued | failed | outcome_unknown -> issued | failed | manual_reconciliation_required -> issued | failed
+issued -> rollback_pending -> rolled_back | rollback_unknown -> rolled_back | issued; a SIM that was freed past us is `released`.
+What is `claimed` and not sent yet is told by the idempotency claim alone (claims.py). A row keeps its ICCID in `held` from issued on
+until it is known to be back in stock: it is unique, so no two keys have one eSIM.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import sqlalchemy as sa
+
+from registry.errors import Conflict
+from storage.connection import Connection
+from storage.schema import IssuanceTable
+from storage.statement import Command, Query, table
+
+ISSUANCE = table(IssuanceTable)
+State = Literal[
+    "dispatching",
+    "issued",
+    "failed",
+    "outcome_unknown",
+    "manual_reconciliation_required",
+    "rollback_pending",
+    "rolled_back",
+    "rollback_unknown",
+    "released",
+]
+UNSETTLED = ("outcome_unknown", "manual_reconciliation_required")
+OPEN = ("dispatching", *UNSETTLED)
+
+
+class IssuanceRow(NamedTuple):
+    """A row of the ledger. `period` and `steps` are JSON text; times are Unix seconds."""
+
+    organisation: str
+    key: str
+    operation: str
+    claim_key: str | None
+    principal: str
+    account_id: int
+    template_id: int
+    validity_days: int | None
+    period: str | None
+    intent: str | None
+    state: str
+    owner: str
+    stock: str
+    iccid: str | None
+    held: str | None
+    replied: str | None
+    subscriber_id: int | None
+    sim_id: int | None
+    package_id: int | None
+    steps: str | None
+    note: str | None
+    dispatched: float
+    updated: float
+    clear_since: float | None
+
+
+class NewIssuance(NamedTuple):
+    """What is about to be sent, and for whom. `lease` is the call's own name: what it did not begin it does not take back."""
+
+    organisation: str
+    key: str
+    operation: str
+    claim_key: str | None
+    principal: str
+    account_id: int
+    template_id: int
+    validity_days: int | None
+    period: str | None
+    intent: str | None
+    owner: str
+    lease: str
+    stock: str
+
+
+class Drawn(NamedTuple):
+    """What the charging system gave: the SIM, its line and the package on it."""
+
+    iccid: str
+    subscriber_id: int | None
+    sim_id: int | None
+    package_id: int | None
+
+
+class Key(NamedTuple):
+    """A row that was written."""
+
+    key: str
+
+
+class Holder(NamedTuple):
+    """Who has an ICCID now, since when, and when the stock of a newcomer was looked at, if the ICCID was free in it."""
+
+    organisation: str
+    key: str
+    state: str
+    intent: str | None
+    updated: float
+
+
+COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
+ROW: sa.ColumnElement[bool] = (ISSUANCE.c.organisation == sa.bindparam("of")) & (ISSUANCE.c.key == sa.bindparam("named"))
+INSERT = Query(
+    Key,
+    lambda dialect: (
+        dialect.insert(ISSUANCE)
+        .values({name: sa.bindparam(name) for name in NewIssuance._fields})
+        .values(state="dispatching", dispatched=sa.bindparam("now"), updated=sa.bindparam("now"), due_ms=0)
+        .on_conflict_do_nothing(index_elements=["organisation", "key"])
+        .returning(ISSUANCE.c.key)
+    ),
+)
+FIND = Query(IssuanceRow, sa.select(*COLUMNS).where(ROW))
+UNSEND = Command(sa.delete(ISSUANCE).where(ROW, ISSUANCE.c.lease == sa.bindparam("mine"), ISSUANCE.c.state == "dispatching"))
+HOLDER = Query(
+    Holder,
+    sa.select(*(ISSUANCE.c[name] for name in Holder._fields)).where(ISSUANCE.c.held == sa.bindparam("iccid")),
+)
+RELEASE = Query(
+    Holder,
+    sa.update(ISSUANCE)
+    .where(ROW, ISSUANCE.c.held == sa.bindparam("iccid"))
+    .values(
+        state=sa.case((ISSUANCE.c.state.in_(["rollback_pending", "rollback_unknown"]), "rolled_back"), else_="released"),
+        held=None,
+        note=sa.bindparam("note"),
+        updated=sa.bindparam("now"),
+    )
+    .returning(*(ISSUANCE.c[name] for name in Holder._fields)),
+)
+ISSUE = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(ROW, ISSUANCE.c.state.in_(OPEN))
+    .values(
+        state="issued",
+        iccid=sa.bindparam("iccid"),
+        held=sa.bindparam("iccid"),
+        subscriber_id=sa.bindparam("subscriber_id"),
+        sim_id=sa.bindparam("sim_id"),
+        package_id=sa.bindparam("package_id"),
+        note=sa.bindparam("note"),
+        updated=sa.bindparam("now"),
+        lease=None,
+    )
+    .returning(*COLUMNS),
+)
+FAIL = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(ROW, ISSUANCE.c.state.in_(OPEN))
+    .values(state="failed", note=sa.bindparam("note"), updated=sa.bindparam("now"), lease=None)
+    .returning(*COLUMNS),
+)
+LOSE = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(ROW, ISSUANCE.c.state.in_(["dispatching", "outcome_unknown"]))
+    .values(
+        state="outcome_unknown",
+        replied=sa.func.coalesce(sa.bindparam("replied", type_=sa.Text), ISSUANCE.c.replied),
+        updated=sa.bindparam("now"),
+        due_ms=sa.bindparam("due_ms"),
+    )
+    .returning(*COLUMNS),
+)
+UNRESOLVED = Query(
+    Key,
+    sa.select(ISSUANCE.c.key)
+    .where(
+        ISSUANCE.c.account_id == sa.bindparam("account_id"),
+        ISSUANCE.c.state.in_(UNSETTLED),
+        ISSUANCE.c.organisation == sa.bindparam("organisation"),
+        ISSUANCE.c.principal == sa.bindparam("principal"),
+        ISSUANCE.c.template_id == sa.bindparam("template_id"),
+        ISSUANCE.c.dispatched >= sa.bindparam("since"),
+        ISSUANCE.c.key != sa.bindparam("key"),
+    )
+    .order_by(ISSUANCE.c.dispatched.desc())
+    .limit(1),
+)
+OF_PACKAGE = Query(
+    IssuanceRow,
+    sa.select(*COLUMNS)
+    .where(ISSUANCE.c.package_id == sa.bindparam("package_id"), ISSUANCE.c.held.is_not(None))
+    .order_by(ISSUANCE.c.updated.desc())
+    .limit(1),
+)
+
+
+def already_sent() -> Conflict:
+    """The key has its row, so nothing is sent under it again."""
+    return Conflict(
+        "An eSIM was asked for under this key before; nothing was sent now", code="idempotency_in_progress", hint="Repeat it in a second"
+    )
+
+
+def begin_issuance(connection: Connection, *, row: NewIssuance, now: float) -> None:
+    """The row, before the call is sent. A second one under the same key is refused, whatever became of the first."""
+    if connection.first(INSERT, **row._asdict(), now=now) is None:
+        raise already_sent()
+
+
+def unsend(connection: Connection, *, organisation: str, key: str, lease: str) -> bool:
+    """The call surely never left: the key is as it was. False when this very call has no row."""
+    return connection.run(UNSEND, of=organisation, named=key, mine=lease) == 1
+
+
+def find_issuance(connection: Connection, *, organisation: str, key: str) -> IssuanceRow | None:
+    """A row of the ledger."""
+    return connection.first(FIND, of=organisation, named=key)
+
+
+def holder_of(connection: Connection, *, iccid: str) -> Holder | None:
+    """Who has an ICCID now."""
+    return connection.first(HOLDER, iccid=iccid)
+
+
+def release_holder(connection: Connection, *, holder: Holder, iccid: str, now: float, note: str) -> Holder | None:
+    """The ICCID is back in stock: whoever had it has it no more."""
+    return connection.first(RELEASE, of=holder.organisation, named=holder.key, iccid=iccid, now=now, note=note)
+
+
+def issue(connection: Connection, *, organisation: str, key: str, drawn: Drawn, now: float, note: str | None = None) -> IssuanceRow | None:
+    """The eSIM is this key's; None when the row was settled before. `held` decides between two keys."""
+    return connection.first(ISSUE, of=organisation, named=key, **drawn._asdict(), now=now, note=note)
+
+
+def fail(connection: Connection, *, organisation: str, key: str, now: float, note: str) -> IssuanceRow | None:
+    """Nothing was drawn; None when the row was settled before."""
+    return connection.first(FAIL, of=organisation, named=key, now=now, note=note)
+
+
+def lose(connection: Connection, *, organisation: str, key: str, now: float, replied: str | None = None) -> IssuanceRow | None:
+    """Nobody knows what came of it; None when the row was settled before. `replied` names an eSIM that was not believed."""
+    return connection.first(LOSE, of=organisation, named=key, replied=replied, now=now, due_ms=int(now * 1000))
+
+
+def unresolved_like(
+    connection: Connection, *, organisation: str, principal: str, account_id: int, template_id: int, since: float, key: str
+) -> str | None:
+    """The newest other key of the same caller, account and template whose outcome is unknown (abuse case 4)."""
+    found = connection.first(
+        UNRESOLVED,
+        organisation=organisation,
+        principal=principal,
+        account_id=account_id,
+        template_id=template_id,
+        since=since,
+        key=key,
+    )
+    return found.key if found else None
+
+
+def issuance_of_package(connection: Connection, *, package_id: int) -> IssuanceRow | None:
+    """The row that put a package on a line."""
+    return connection.first(OF_PACKAGE, package_id=package_id)
