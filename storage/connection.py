@@ -35,6 +35,11 @@ class Connection:
         self._driver = driver
         self._dialect = dialect
 
+    @property
+    def dialect_name(self) -> str:
+        """`sqlite` or `postgresql`."""
+        return self._dialect.name
+
     def all(self, query: Query[R], **binds: Value) -> list[R]:
         """Every row."""
         text = query.text(self._dialect)

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from registry.errors import Conflict
 from storage.connection import Connection
+from storage.listed import listed, packed
 from storage.schema import IssuanceTable
 from storage.statement import Command, Query, table
 
@@ -95,13 +96,12 @@ class Key(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """Who has an ICCID now, since when, and when the stock of a newcomer was looked at, if the ICCID was free in it."""
+    """Who has an ICCID."""
 
+    held: str
     organisation: str
     key: str
-    state: str
     intent: str | None
-    updated: float
 
 
 COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
@@ -118,12 +118,16 @@ INSERT = Query(
 )
 FIND = Query(IssuanceRow, sa.select(*COLUMNS).where(ROW))
 UNSEND = Command(sa.delete(ISSUANCE).where(ROW, ISSUANCE.c.lease == sa.bindparam("mine"), ISSUANCE.c.state == "dispatching"))
-HOLDER = Query(
+HOLDER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in Holder._fields)
+HOLDER = Query(Holder, sa.select(*HOLDER_COLUMNS).where(ISSUANCE.c.held == sa.bindparam("iccid")))
+HOLDERS = Query(
     Holder,
-    sa.select(*(ISSUANCE.c[name] for name in Holder._fields)).where(ISSUANCE.c.held == sa.bindparam("iccid")),
+    lambda dialect: sa.select(*HOLDER_COLUMNS).where(
+        ISSUANCE.c.held.in_(sa.select(listed(dialect, "iccids", "given", iccid=sa.Text).c.iccid))
+    ),
 )
 RELEASE = Query(
-    Holder,
+    Key,
     sa.update(ISSUANCE)
     .where(ROW, ISSUANCE.c.held == sa.bindparam("iccid"))
     .values(
@@ -132,7 +136,7 @@ RELEASE = Query(
         note=sa.bindparam("note"),
         updated=sa.bindparam("now"),
     )
-    .returning(*(ISSUANCE.c[name] for name in Holder._fields)),
+    .returning(ISSUANCE.c.key),
 )
 ISSUE = Query(
     IssuanceRow,
@@ -222,9 +226,14 @@ def holder_of(connection: Connection, *, iccid: str) -> Holder | None:
     return connection.first(HOLDER, iccid=iccid)
 
 
-def release_holder(connection: Connection, *, holder: Holder, iccid: str, now: float, note: str) -> Holder | None:
+def holders_of(connection: Connection, *, iccids: Sequence[str]) -> list[Holder]:
+    """Who has any of these."""
+    return connection.all(HOLDERS, iccids=packed([[iccid] for iccid in iccids])) if iccids else []
+
+
+def release_holder(connection: Connection, *, holder: Holder, now: float, note: str) -> bool:
     """The ICCID is back in stock: whoever had it has it no more."""
-    return connection.first(RELEASE, of=holder.organisation, named=holder.key, iccid=iccid, now=now, note=note)
+    return connection.first(RELEASE, of=holder.organisation, named=holder.key, iccid=holder.held, now=now, note=note) is not None
 
 
 def issue(connection: Connection, *, organisation: str, key: str, drawn: Drawn, now: float, note: str | None = None) -> IssuanceRow | None:

@@ -1,12 +1,15 @@
 """Giving an issued eSIM back: a conditional claim of the ledger's row before the provider is asked (api.md 3.6)."""
 
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 
 from registry.errors import Conflict
 from storage.connection import Connection
-from storage.issuance import COLUMNS, ISSUANCE, ROW, IssuanceRow
+from storage.issuance import ISSUANCE, ROW, IssuanceRow
 from storage.statement import Command, Query
 
+COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
 HELD: sa.ColumnElement[bool] = (ISSUANCE.c.state == "rollback_pending") & (ISSUANCE.c.lease == sa.bindparam("mine"))
 STEPS: sa.ColumnElement[str] = sa.func.coalesce(sa.bindparam("steps", type_=sa.Text), ISSUANCE.c.steps)
 BEGIN = Query(
@@ -25,6 +28,11 @@ BEGIN = Query(
 KEEP = Query(
     IssuanceRow,
     sa.update(ISSUANCE).where(ROW, HELD).values(state="issued", lease=None, steps=STEPS, updated=sa.bindparam("now")).returning(*COLUMNS),
+)
+RESUME = Command(
+    sa.update(ISSUANCE)
+    .where(ROW, ISSUANCE.c.state == "rollback_unknown")
+    .values(state="issued", lease=None, note=sa.bindparam("note"), updated=sa.bindparam("now"))
 )
 STEP = Command(sa.update(ISSUANCE).where(ROW, HELD).values(steps=sa.bindparam("steps"), updated=sa.bindparam("now")))
 FINISH = Query(
@@ -89,3 +97,8 @@ def lose_rollback(
 ) -> IssuanceRow | None:
     """Nobody knows what was given back; a person has to look."""
     return connection.first(LOSE, of=organisation, named=key, mine=lease, steps=steps, now=now)
+
+
+def resume_issued(connection: Connection, *, organisation: str, key: str, note: str, now: float) -> bool:
+    """A person found that nothing was given back."""
+    return connection.run(RESUME, of=organisation, named=key, note=note, now=now) == 1

@@ -384,13 +384,17 @@ class IssuanceTable(Named, table=True):
 
 
 class StockTable(Named, table=True):
-    """The free eSIMs of an account as they were just before a dispatch: ICCIDs, one per line; `complete` 0: some could not be read."""
+    """The free eSIMs of an account as they were just before a dispatch: ICCIDs, one per line; `complete` 0: some could not be read.
+
+    `returned` names those that a row of the ledger had before, with the row.
+    """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     account_id: int = Field(sa_type=sa.BigInteger)
     taken: float = Field(sa_type=sa.Double, index=True)
     complete: int
     iccids: str = Field(sa_type=sa.Text)
+    returned: str = Field(sa_type=sa.Text)
 
 
 class JobTable(Named, table=True):

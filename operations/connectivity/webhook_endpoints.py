@@ -18,7 +18,7 @@ from registry.model import Input, Nothing
 from registry.operation import Example, operation
 from registry.redaction import mask
 from storage.connection import Connection
-from storage.deliveries import replay
+from storage.deliveries import replay, replay_one
 from storage.endpoints import (
     MOST_ENDPOINTS,
     EndpointRow,
@@ -49,10 +49,11 @@ class EndpointRef(Input):
 
 
 class Replay(EndpointRef):
-    """Which endpoint, and since when."""
+    """Which endpoint, and since when or which delivery."""
 
     # Choice: Unix seconds, the unit of an event's `created`.
     since: Annotated[int | None, Field(ge=0, le=2**40, description="Unix seconds: only what was queued since then.")] = None
+    delivery: Annotated[str | None, Field(max_length=64, description="Only this one, dlv_..., failed or delivered; not with since.")] = None
 
 
 class WebhookEndpoint(TypedDict):
@@ -82,6 +83,7 @@ class Replayed(TypedDict):
 
 
 ID = "we_01k0a8w7zv6q4k3m2n1p0r9s8t"
+DELIVERY = "dlv_01k0a8w7zv6q4k3m2n1p0r9s8t"
 EXAMPLE: WebhookEndpoint = {
     "id": ID,
     "object": "connectivity.webhook_endpoint",
@@ -245,21 +247,33 @@ def enable(connection: Connection, *, endpoint: str, organisation: str) -> Webho
     scope=Scope.ANY,
     title="Replay failed deliveries",
     raises=[NotFound, Conflict, QuotaExceeded],
-    examples=[Example("Catch up after an outage", {"id": ID, "since": 1_795_166_400}, {"object": "connectivity.replay", "replayed": 12})],
+    examples=[
+        Example("Catch up after an outage", {"id": ID, "since": 1_795_166_400}, {"object": "connectivity.replay", "replayed": 12}),
+        Example("Send one delivery again", {"id": ID, "delivery": DELIVERY}, {"object": "connectivity.replay", "replayed": 1}),
+    ],
 )
 async def replay_failed_deliveries(ctx: Ctx, params: Replay) -> Replayed:
-    """Send an endpoint's failed deliveries again.
+    """Send an endpoint's failed deliveries again, or one delivery.
 
     The endpoint must be enabled. At most 10 a minute.
 
     Answers how many are on their way. Each starts its schedule of ten attempts again, under the same `webhook-id`; attempts keep
-    their numbers. The eleventh call of a minute for one endpoint is 429 `rate_limited`.
+    their numbers. The eleventh call of a minute for one endpoint is 429 `rate_limited`. One delivery named by `delivery` (the
+    deliveries of an event show their ids) is sent again though it had arrived; one that is pending counts 0 and is not doubled.
     """
+    if params.since is not None and params.delivery is not None:
+        raise BadRequest(
+            f"since ({params.since}) and delivery ({mask(params.delivery)}) were given together; one delivery is sent again whenever "
+            "it was queued",
+            param="since",
+            hint="Send delivery alone for one delivery, or since alone for all that failed since then",
+        )
     answer = await ctx.settle_result(
         restart,
         endpoint=params.id,
         organisation=ctx.organisation,
         since_ms=(params.since or 0) * 1000,
+        delivery=params.delivery,
         now=ctx.now,
         upgrade_url=ctx.deps.site.upgrade_url,
     )
@@ -267,8 +281,10 @@ async def replay_failed_deliveries(ctx: Ctx, params: Replay) -> Replayed:
     return answer
 
 
-def restart(connection: Connection, *, endpoint: str, organisation: str, since_ms: int, now: float, upgrade_url: str) -> Replayed:
-    """Count the replay and queue what has failed, or refuse and change nothing."""
+def restart(
+    connection: Connection, *, endpoint: str, organisation: str, since_ms: int, delivery: str | None, now: float, upgrade_url: str
+) -> Replayed:
+    """Count the replay and queue what is to be sent again, or refuse and change nothing."""
     row = read_endpoint(connection, endpoint=endpoint, organisation=organisation)
     if row is None:
         raise unknown(endpoint)
@@ -280,4 +296,18 @@ def restart(connection: Connection, *, endpoint: str, organisation: str, since_m
         )
     if not count_replay(connection, endpoint=endpoint, organisation=organisation, minute=minute_of(now), most=REPLAYS_PER_MINUTE):
         raise too_often(f"{endpoint} was replayed", most=REPLAYS_PER_MINUTE, now=now, upgrade_url=upgrade_url)
-    return {"object": "connectivity.replay", "replayed": replay(connection, endpoint=endpoint, since_ms=since_ms, now_ms=int(now * 1000))}
+    return {"object": "connectivity.replay", "replayed": requeue(connection, endpoint, since_ms, delivery, int(now * 1000))}
+
+
+def requeue(connection: Connection, endpoint: str, since_ms: int, delivery: str | None, now_ms: int) -> int:
+    """What has failed, or the one delivery; how many."""
+    if delivery is None:
+        return replay(connection, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
+    replayed = replay_one(connection, endpoint=endpoint, delivery=delivery, now_ms=now_ms)
+    if replayed is None:
+        raise NotFound(
+            f"The webhook endpoint {endpoint} has no delivery {mask(delivery)}",
+            param="delivery",
+            hint="GET /v1/connectivity/events/{id}/deliveries shows an event's deliveries and their endpoints",
+        )
+    return replayed

@@ -13,7 +13,6 @@ from registry.ports import Conclusion
 from storage.connection import Connection
 from storage.intents import end_intent
 from storage.issuance import (
-    Drawn,
     NewIssuance,
     begin_issuance,
     fail,
@@ -25,7 +24,7 @@ from storage.issuance import (
     unresolved_like,
     unsend,
 )
-from storage.stock import was_free
+from storage.stock import was_returned
 
 DAY = 86_400
 # Choice: with these codes the charging system itself does not vouch for having done nothing (3 server fault, 5 and 7 its database).
@@ -76,7 +75,9 @@ async def draw(ctx: Ctx, upstream: Upstream, order: Order, purpose: Purpose) -> 
         )
     except Refusal as refusal:
         return await refused(ctx, order, purpose, refusal)
-    return await ctx.conclude(settle_issued, purpose=purpose, **named, esim=answered_esim(made), now=deps.clock.now())
+    esim = answered_esim(made)
+    believed = deps.stock.is_first_to_name(esim.iccid, row)
+    return await ctx.conclude(settle_issued, purpose=purpose, **named, esim=esim, now=deps.clock.now(), believed=believed)
 
 
 async def refused(ctx: Ctx, order: Order, purpose: Purpose, refusal: Refusal) -> Conclusion:
@@ -117,13 +118,21 @@ def take_back(connection: Connection, *, row: NewIssuance, purpose: Purpose) -> 
 
 
 def settle_issued(
-    connection: Connection, *, purpose: Purpose, organisation: str, key: str, esim: DrawnEsim, now: float, note: str | None = None
+    connection: Connection,
+    *,
+    purpose: Purpose,
+    organisation: str,
+    key: str,
+    esim: DrawnEsim,
+    now: float,
+    note: str | None = None,
+    believed: bool = True,
 ) -> Conclusion:
-    """The eSIM becomes this key's, unless another key has it: such an answer is not believed."""
+    """The eSIM becomes this key's, unless another key has it: an answer that says so is not believed."""
     found = find_issuance(connection, organisation=organisation, key=key)
     if found is None:
         raise RuntimeError(f"there is no issuance {key}")
-    if found.state != "issued" and not free_to_take(connection, stock=found.stock, drawn=esim.drawn, now=now):
+    if found.state != "issued" and not free_to_take(connection, stock=found.stock, iccid=esim.iccid, now=now, believed=believed):
         return settle_unknown(connection, purpose=purpose, organisation=organisation, key=key, now=now, replied=esim.iccid)
     row = issue(connection, organisation=organisation, key=key, drawn=esim.drawn, now=now, note=note)
     if row is None:
@@ -133,14 +142,14 @@ def settle_issued(
     return purpose.issued(connection, row, esim, now)
 
 
-def free_to_take(connection: Connection, *, stock: str, drawn: Drawn, now: float) -> bool:
-    """Nobody has the ICCID, or whoever has it had lost it: it was seen in stock after they got it."""
-    holder = holder_of(connection, iccid=drawn.iccid)
+def free_to_take(connection: Connection, *, stock: str, iccid: str, now: float, believed: bool) -> bool:
+    """Nobody has the ICCID, or whoever has it had lost it before this draw: it was in stock again."""
+    holder = holder_of(connection, iccid=iccid)
     if holder is None:
-        return True
-    if not was_free(connection, stock=stock, iccid=drawn.iccid, since=holder.updated):
+        return believed
+    if not was_returned(connection, stock=stock, holder=holder):
         return False
-    release_holder(connection, holder=holder, iccid=drawn.iccid, now=now, note="seen in stock, and drawn again")
+    release_holder(connection, holder=holder, now=now, note="seen in stock, and drawn again")
     if holder.intent is not None:
         end_intent(connection, intent=holder.intent, organisation=holder.organisation, error=BACK_IN_STOCK)
     return True

@@ -89,6 +89,7 @@ async def roll_back(ctx: Ctx, upstream: Upstream, row: IssuanceRow) -> Conclusio
             settled = settle_kept
     except Stuck:
         settled = settle_lost
+    ctx.deps.stock.forget(row.iccid or "")
     return await ctx.conclude(
         settled, **named, steps=attempt.text, refusal=refusal, request_id=ctx.call.request_id, now=ctx.deps.clock.now()
     )
@@ -216,7 +217,11 @@ def settle_lost(
     """Nobody knows what was given back."""
     del told
     row = lose_rollback(connection, organisation=organisation, key=key, lease=lease, now=now, steps=steps)
-    status, body = manual_answer(row or current(connection, organisation, key), request_id)
+    row = row or current(connection, organisation, key)
+    if row.state == "rolled_back":  # seen in stock, and drawn again, meanwhile
+        found: LedgerData = {"data": ledger_row(row)}
+        return Conclusion(200, found, False, "ok")
+    status, body = manual_answer(row, request_id)
     return Conclusion(status, body, True, MANUAL)
 
 

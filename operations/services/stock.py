@@ -5,14 +5,16 @@ from typing import NamedTuple
 import anyio
 
 from clients.ocs.wire.subscriber import Subscriber
-from operations.services.fleet import lines_of
+from operations.services.fleet import Fleet, lines_of
 from operations.services.reached import Upstream
 from registry.clock import Clock
 from registry.ids import Ids
+from storage.issuance import NewIssuance, holders_of
 from storage.stock import Look, keep_look, look_of
 from storage.store import Store
 
 FRESH_SECONDS = 5.0
+NAMED_SECONDS = 60.0
 FREE = "FREE"
 
 
@@ -21,6 +23,13 @@ class Kept(NamedTuple):
 
     until: float
     look: Look
+
+
+class Naming(NamedTuple):
+    """Whose answer named an ICCID, and until when that is remembered."""
+
+    until: float
+    caller: tuple[str, str]
 
 
 class StockRoom:
@@ -32,6 +41,7 @@ class StockRoom:
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
         self._store, self._clock, self._ids = store, clock, ids
         self._kept: dict[int, Kept] = {}
+        self._named: dict[str, Naming] = {}
         self._turns: dict[int, anyio.Lock] = {}
 
     async def look(self, upstream: Upstream, account_id: int) -> Look:
@@ -40,13 +50,39 @@ class StockRoom:
             kept = self._kept.get(account_id)
             if kept is not None and kept.until > self._clock.monotonic():
                 return kept.look
-            until, taken = self._clock.monotonic() + FRESH_SECONDS, self._clock.now()
-            fleet = await lines_of(upstream, [account_id])
-            iccids = [iccid for row in fleet.rows if is_free(row) and (iccid := iccid_of(row))]
-            look = look_of(id=self._ids.new("stk_"), account_id=account_id, taken=taken, complete=not fleet.incomplete, iccids=iccids)
+            until, look = self._clock.monotonic() + FRESH_SECONDS, await self._read(upstream, account_id)
             await self._store.write(keep_look, look=look)
             self._kept[account_id] = Kept(until, look)
             return look
+
+    async def _read(self, upstream: Upstream, account_id: int) -> Look:
+        """The free lines. Where the ledger thinks that somebody has one of them it is read again: what is free then was given back."""
+        taken, fleet = self._clock.now(), await lines_of(upstream, [account_id])
+        held = await self._store.read(holders_of, iccids=free_in(fleet))
+        if held:
+            fleet = await lines_of(upstream, [account_id])
+        free = free_in(fleet)
+        returned = [holder for holder in held if holder.held in free]
+        id = self._ids.new("stk_")
+        return look_of(id=id, account_id=account_id, taken=taken, complete=not fleet.incomplete, iccids=free, returned=returned)
+
+    def is_first_to_name(self, iccid: str, row: NewIssuance) -> bool:
+        """Whether no other call's answer named this ICCID a moment ago: a connection may give one answer twice."""
+        now, caller = self._clock.monotonic(), (row.organisation, row.key)
+        while self._named and next(iter(self._named.values())).until <= now:
+            del self._named[next(iter(self._named))]
+        first = self._named.setdefault(iccid, Naming(now + NAMED_SECONDS, caller))
+        return first.caller == caller
+
+    def forget(self, iccid: str) -> None:
+        """The eSIM was given back: the next answer may name it again, and looks are out of date."""
+        self._named.pop(iccid, None)
+        self._kept.clear()
+
+
+def free_in(fleet: Fleet) -> list[str]:
+    """The ICCIDs in stock."""
+    return [iccid for row in fleet.rows if is_free(row) and (iccid := iccid_of(row))]
 
 
 def is_free(row: Subscriber) -> bool:

@@ -76,6 +76,7 @@ def create_stock() -> None:
         sa.Column("taken", REAL, nullable=False),
         sa.Column("complete", sa.Integer(), nullable=False),
         sa.Column("iccids", sa.Text(), nullable=False),
+        sa.Column("returned", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_stock_taken", "stock", ["taken"])

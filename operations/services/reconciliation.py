@@ -1,0 +1,186 @@
+"""Settling issuances whose outcome is unknown, from upstream evidence only (decisions.md 6). Nothing is ever sent again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import orjson
+
+from operations.deps import Deps
+from operations.services.drawn_esim import DrawnEsim, found_esim
+from operations.services.evidence import Candidate, Scene, Verdict, by_iccid, changed, judge, matches
+from operations.services.fleet import lines_of
+from operations.services.intent_purpose import IntentPurpose
+from operations.services.inventory_purpose import InventoryPurpose
+from operations.services.ledger import settle_failed, settle_issued
+from operations.services.purpose import MANUAL, Purpose, nothing_drawn
+from operations.services.reached import Upstream
+from operations.services.upstream import reach_for
+from registry.errors import OcsError, Refusal
+from registry.ports import Conclusion, Line
+from storage.audit import append_line
+from storage.claims import settle_unknown
+from storage.connection import Connection
+from storage.intents import find_intent
+from storage.issuance import IssuanceRow, holder_of
+from storage.reconciling import claim_unknown, hand_over, is_due, known_of, look_later, rivals_of
+from storage.sealed_fields import claim_field
+from storage.stock import read_look
+
+AT_ONCE = 20
+CLEAR_SECONDS = 15 * 60
+PATIENCE_SECONDS = 24 * 3600
+SOON_SECONDS, LATER_SECONDS = 30, 300
+Outcome = Literal["issued", "failed", "manual", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was read for a row."""
+
+    verdict: Verdict
+    esim: DrawnEsim | None
+
+
+class Reconciliation:
+    """One worker's part of it. `report` is told what could not be looked into, without names."""
+
+    def __init__(self, deps: Deps, report: Callable[[str], None]) -> None:
+        self._deps, self._report = deps, report
+
+    async def step(self) -> int:
+        """Look into what is due; how many rows were settled."""
+        deps = self._deps
+        settled = 0
+        while await deps.store.read(is_due, now_ms=self._now_ms()):
+            token = deps.ids.new("lse_")
+            rows = await deps.store.write(claim_unknown, token=token, now_ms=self._now_ms(), most=AT_ONCE)
+            for row in rows:
+                settled += await self._settle(row, token) != "open"
+            if not rows:
+                break
+        return settled
+
+    async def _settle(self, row: IssuanceRow, token: str) -> Outcome:
+        deps = self._deps
+        try:
+            finding = await find_out(deps, row)
+        except Refusal as refusal:
+            self._report(f"an issuance of account {row.account_id} could not be looked into yet: {refusal.error_code}")
+            finding = Finding(Verdict("unclear", None), None)
+        return await deps.store.write(apply, deps=deps, row=row, token=token, finding=finding, now=deps.clock.now())
+
+    def _now_ms(self) -> int:
+        return int(self._deps.clock.now() * 1000)
+
+
+async def find_out(deps: Deps, row: IssuanceRow) -> Finding:
+    """Read the account, and judge."""
+    upstream = await reach_for(deps, row.organisation)
+    look = await deps.store.read(read_look, stock=row.stock)
+    if look is None:
+        return Finding(Verdict("unclear", None), None)
+    fleet = await lines_of(upstream, [row.account_id])
+    lines = by_iccid(fleet.rows)
+    packages = {
+        iccid: (await upstream.ocs.packages.list_packages(lines[iccid].get("subscriberId", 0))).get("packages", [])
+        for iccid in changed(look, lines)
+        if iccid in lines
+    }
+    known = await deps.store.read(known_of, account_id=row.account_id, since=look.taken)
+    verdict = judge(row, look, Scene(lines, not fleet.incomplete, packages), known)
+    esim = None if verdict.candidate is None else await esim_of(upstream, verdict.candidate)
+    return Finding(verdict, esim)
+
+
+async def esim_of(upstream: Upstream, candidate: Candidate) -> DrawnEsim:
+    """The line that was drawn, with what installs it."""
+    line = await upstream.ocs.subscriber.get_single_subscriber(candidate.iccid, by="iccid")
+    package_id = candidate.package.get("subscriberprepaidpackageid")
+    subscriber_id = line.get("subscriberId")
+    if package_id is None or subscriber_id is None:
+        raise OcsError("The charging system did not name the line or its package")
+    return found_esim(candidate.iccid, line.get("sim", {}), subscriber_id=subscriber_id, package_id=package_id)
+
+
+def apply(connection: Connection, *, deps: Deps, row: IssuanceRow, token: str, finding: Finding, now: float) -> Outcome:
+    """What the evidence says, in one transaction with the check that nobody else could be meant by it."""
+    kind, esim = finding.verdict.kind, finding.esim
+    if kind == "found" and esim is not None and is_alone(connection, row, finding):
+        concluded = settle_issued(
+            connection,
+            purpose=purpose_of(connection, deps, row),
+            organisation=row.organisation,
+            key=row.key,
+            esim=esim,
+            now=now,
+            note="found",
+        )
+        return "open" if concluded.unknown else keep(connection, deps, row, concluded, now, "issued")
+    since = (row.clear_since or now) if kind == "clear" else None
+    if since is not None and now - since >= CLEAR_SECONDS:
+        refusal = nothing_drawn()
+        purpose = purpose_of(connection, deps, row)
+        concluded = settle_failed(
+            connection, purpose=purpose, organisation=row.organisation, key=row.key, refusal=refusal, now=now, note="nothing drawn"
+        )
+        return "open" if concluded.unknown else keep(connection, deps, row, concluded, now, "failed")
+    if kind != "clear" and now - row.dispatched >= PATIENCE_SECONDS:
+        handed = hand_over(connection, organisation=row.organisation, key=row.key, now=now)
+        if handed is not None:
+            return keep(connection, deps, row, purpose_of(connection, deps, row).unknown(connection, handed, MANUAL), now, "manual")
+    pause = SOON_SECONDS if now - row.dispatched < 2 * CLEAR_SECONDS else LATER_SECONDS
+    look_later(connection, row=row, token=token, next_ms=int((now + pause) * 1000), clear_since=since)
+    return "open"
+
+
+def is_alone(connection: Connection, row: IssuanceRow, finding: Finding) -> bool:
+    """The line is nobody's, and no other draw that was under way could have been given it."""
+    candidate = finding.verdict.candidate
+    if candidate is None or holder_of(connection, iccid=candidate.iccid) is not None:
+        return False
+    for rival in rivals_of(connection, row=row):
+        look = read_look(connection, stock=rival.stock)
+        if look is None or (candidate.iccid in look.free and matches(candidate.package, rival)):
+            return False
+    return True
+
+
+def purpose_of(connection: Connection, deps: Deps, row: IssuanceRow) -> Purpose:
+    """What a row was drawn for, long after its call."""
+    if row.intent is None:
+        return InventoryPurpose(row.key, deps.ids.new("req_"), deps.ids)
+    intent = find_intent(connection, intent=row.intent, organisation=row.organisation)
+    if intent is None:
+        raise RuntimeError(f"there is no intent {row.intent}")
+    status = 201 if row.operation == "create_connectivity_intent" else 200
+    return IntentPurpose(intent, False, status, deps.keyring, deps.ids)
+
+
+def keep(connection: Connection, deps: Deps, row: IssuanceRow, concluded: Conclusion, now: float, outcome: Outcome) -> Outcome:
+    """The key's stored answer follows the row; the audit log says who decided."""
+    keep_answer(connection, deps, row, concluded)
+    append_line(connection, audit_of(row, deps, now, f"reconciled_{outcome}", concluded.status))
+    return outcome
+
+
+def keep_answer(connection: Connection, deps: Deps, row: IssuanceRow, concluded: Conclusion) -> None:
+    """What the key answers from now on."""
+    if row.claim_key is None:
+        return
+    settle_unknown(
+        connection,
+        organisation=row.organisation,
+        operation=row.operation,
+        key=row.claim_key,
+        state="unknown" if concluded.unknown else "done",
+        status=concluded.status,
+        body=deps.keyring.seal(
+            orjson.dumps(concluded.body).decode(), org_id=row.organisation, field=claim_field(row.operation, row.claim_key)
+        ),
+    )
+
+
+def audit_of(row: IssuanceRow, deps: Deps, now: float, outcome: str, status: int) -> Line:
+    """The audit row of a settlement by evidence."""
+    return Line(now, row.organisation, "worker", row.operation, "reconciliation", "", outcome, status, 0.0, deps.ids.new("req_"))

@@ -1,0 +1,29 @@
+"""A list as one value of a statement: JSON text that both databases unfold into rows."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import orjson
+import sqlalchemy as sa
+
+from storage.statement import Dialect, Value
+
+Column: TypeAlias = type[sa.types.TypeEngine[str]] | type[sa.types.TypeEngine[int]]
+
+
+def packed(rows: Sequence[Sequence[Value]]) -> str:
+    """The rows as a value to bind."""
+    return orjson.dumps(rows).decode()
+
+
+def listed(dialect: Dialect, bind: str, name: str, **columns: Column) -> sa.Subquery:
+    """The rows bound as `bind`, as a table with these columns."""
+    given = sa.bindparam(bind, type_=sa.Text)
+    if dialect.name == "sqlite":
+        rows = sa.func.json_each(given).table_valued("value", name="rows")
+        cells = [sa.func.json_extract(rows.c.value, sa.literal_column(f"'$[{place}]'")) for place in range(len(columns))]
+    else:
+        rows = sa.func.json_array_elements(sa.cast(given, sa.JSON)).table_valued("value", name="rows")
+        cells = [rows.c.value.op("->>")(sa.literal_column(str(place))) for place in range(len(columns))]
+    typed = [sa.cast(cell, kind).label(column) for cell, (column, kind) in zip(cells, columns.items(), strict=True)]
+    return sa.select(*typed).select_from(rows).subquery(name)
