@@ -71,15 +71,18 @@ def settle_outcome(connection: Connection, deps: Deps, row: IssuanceRow, settlem
     """An eSIM was drawn, or none was."""
     if row.state not in UNSETTLED:
         raise NotSettled(f"This issuance is {row.state}; only one whose outcome is unknown is settled as {settlement.decision}")
-    named = {"organisation": row.organisation, "key": row.key}
     purpose, note = purpose_of(connection, deps, row), f"settled by {settlement.by}"
     if settlement.esim is None:
-        concluded = settle_failed(connection, purpose=purpose, **named, refusal=nothing_drawn(), now=now, note=note)
+        concluded = settle_failed(
+            connection, purpose=purpose, organisation=row.organisation, key=row.key, refusal=nothing_drawn(), now=now, note=note
+        )
     else:
         holder = holder_of(connection, iccid=settlement.esim.iccid)
         if holder is not None:
             raise NotSettled(f"The eSIM {settlement.esim.iccid} belongs to the issuance {holder.key} of {holder.organisation}")
-        concluded = settle_issued(connection, purpose=purpose, **named, esim=settlement.esim, now=now, note=note)
+        concluded = settle_issued(
+            connection, purpose=purpose, organisation=row.organisation, key=row.key, esim=settlement.esim, now=now, note=note
+        )
     keep_answer(connection, deps, row, concluded)
 
 

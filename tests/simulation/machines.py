@@ -1,0 +1,87 @@
+"""Machines that run the service: each starts it, sees it die, and starts it again after a while; its wall clock may be set."""
+
+from asyncio import Task
+from collections.abc import Coroutine
+
+import anyio
+
+from tests.simulation.clock import SimClock
+from tests.simulation.replica import Outside, Replica
+
+LONGEST_DOWN = 45.0
+JUMPS = (-600.0, 600.0)
+
+
+class Machine:
+    """One of them. What it runs changes; who it is stays."""
+
+    def __init__(self, outside: Outside, name: str) -> None:
+        self._outside, self.name = outside, name
+        self.clock = SimClock(outside.loop)
+        self.replica: Replica | None = None
+        self.starts = 0
+
+    async def run(self) -> None:
+        """Keep the service running until cancelled."""
+        rng = self._outside.rng
+        while True:
+            replica = self.start()
+            await replica.process.died
+            self.replica = None
+            await anyio.sleep(rng.random() * LONGEST_DOWN)
+
+    def start(self) -> Replica:
+        """A new process."""
+        self.starts += 1
+        self.replica = Replica(self._outside, self.clock, f"{self.name}.{self.starts}")
+        self.replica.process.spawn(self.replica.live())
+        return self.replica
+
+    def crash(self) -> None:
+        """Pull the plug."""
+        if self.replica is not None:
+            self.replica.process.crash()
+
+
+class Machines:
+    """All of them, behind one address."""
+
+    def __init__(self, outside: Outside, count: int) -> None:
+        self._outside = outside
+        self.all = [Machine(outside, f"m{number}") for number in range(count)]
+        self._keepers: list[Task[None]] = []
+
+    def begin(self) -> None:
+        """Switch them on."""
+        self._keepers = [self._task(machine.run()) for machine in self.all]
+
+    async def any(self) -> Replica:
+        """One that is up; waits while all are down."""
+        while True:
+            up = [machine.replica for machine in self.all if machine.replica is not None and machine.replica.process.alive]
+            if up:
+                return up[int(self._outside.rng.random() * len(up))]
+            await anyio.sleep(1)
+
+    async def trouble(self, *, crashes: int, jumps: int) -> None:
+        """Crashes and clock jumps at random moments of the first minutes."""
+        rng = self._outside.rng
+        moments = sorted([(rng.random() * 90, "crash") for _ in range(crashes)] + [(rng.random() * 90, "jump") for _ in range(jumps)])
+        began = self._outside.loop.time()
+        for moment, what in moments:
+            await anyio.sleep(max(0.0, began + moment - self._outside.loop.time()))
+            machine = self.all[int(rng.random() * len(self.all))]
+            if what == "crash":
+                machine.crash()
+            else:
+                machine.clock.jump(JUMPS[int(rng.random() * 2)] * rng.random())
+
+    def end(self) -> None:
+        """Switch them off, whatever they do."""
+        for keeper in self._keepers:
+            keeper.cancel()
+        for machine in self.all:
+            machine.crash()
+
+    def _task(self, work: Coroutine[object, object, None]) -> Task[None]:
+        return self._outside.loop.create_task(work)

@@ -1,0 +1,14 @@
+"""Times as the wire writes them."""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+
+
+def stamp(seconds: float) -> str:
+    """UTC, whole seconds."""
+    return _stamp(int(seconds))
+
+
+@lru_cache(maxsize=4096)
+def _stamp(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,0 +1,109 @@
+"""The way from a replica to the charging system, with its faults, in virtual time. The real client runs over it."""
+
+from asyncio import AbstractEventLoop, Future
+from collections.abc import Mapping
+from contextvars import Context
+
+from clients.http import Outbound, OutboundLimits
+from clients.road import Road
+from tests.simulation.process import Process
+from tests.simulation.provider import WRITES, Provider
+from tests.simulation.upstream_faults import CODES, LATEST_EFFECT, LATEST_REPLY, WITHOUT_EFFECT, UpstreamFault, UpstreamFaults
+
+NO_HEADERS: Mapping[str, str] = {}
+OUTSIDE = Context()
+"""What the charging system does is nobody's task: it goes on when whoever asked has died."""
+
+
+class SimArrived:
+    """An answer."""
+
+    headers = NO_HEADERS
+
+    def __init__(self, status: int, body: bytes) -> None:
+        self.status, self._body = status, body
+
+    async def read(self) -> bytes:
+        body, self._body = self._body, b""
+        return body
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+class SimRoad:
+    """One replica's connections."""
+
+    failures: tuple[type[Exception], ...] = (OSError,)
+
+    def __init__(self, loop: AbstractEventLoop, provider: Provider, process: Process, faults: UpstreamFaults) -> None:
+        self._loop, self._provider, self._process, self._faults = loop, provider, process, faults
+        self._former: bytes | None = None
+
+    async def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> SimArrived:
+        """One exchange: the call arrives after a while, the answer after another, unless a fault says otherwise."""
+        self._process.check()
+        name = content[2 : content.index(b'"', 2)].decode()
+        fault = self._faults.draw(name in WRITES)
+        if fault == "refused":
+            raise ConnectionRefusedError
+        answer: Future[SimArrived] = self._loop.create_future()
+        draw = self._faults.rng.random
+        delay = draw() * 0.1 if fault != "late_effect" else 1 + draw() * (LATEST_EFFECT - 1)
+        version = "v2" if "/v2" in url[-80:] else "v1"
+        self._loop.call_later(delay, self._arrive, answer, content, version, fault, context=OUTSIDE)
+        arrived = await answer
+        self._process.check()
+        return arrived
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+    def _arrive(self, answer: Future[SimArrived], content: bytes, version: str, fault: UpstreamFault | None) -> None:
+        """The call is there: it takes effect, or does not, and the answer sets out."""
+        body = b""
+        if fault is None or fault not in WITHOUT_EFFECT or fault in CODES:
+            code = CODES.get(fault) if fault in WITHOUT_EFFECT else None
+            body = self._provider.perform(content, version, fault=fault, code=code)
+        if fault == "code18_after":
+            body = b'{"status":{"code":18,"msg":"timeout"}}'
+        former, self._former = self._former, body or self._former
+        delay = self._faults.rng.random() * (0.1 if fault != "late_reply" else LATEST_REPLY)
+        self._loop.call_later(delay, self._return, answer, body, former, fault, context=OUTSIDE)
+
+    def _return(self, answer: Future[SimArrived], body: bytes, former: bytes | None, fault: UpstreamFault | None) -> None:
+        """The answer is there; whoever waited may have gone."""
+        if answer.done() or fault == "lost":
+            return
+        if fault in ("reset_before", "reset_after"):
+            answer.set_exception(ConnectionResetError())
+        else:
+            answer.set_result(SimArrived(*shown(body, former, fault)))
+
+
+def shown(body: bytes, former: bytes | None, fault: UpstreamFault | None) -> tuple[int, bytes]:
+    """Status and bytes of an answer under a fault."""
+    match fault:
+        case "http_before" | "http_after":
+            return 502, b"<html><body>upstream trouble</body></html>"
+        case "garbage_before" | "garbage_after":
+            return 200, b"\x00\xff]}not json{["
+        case "empty_before" | "empty_after":
+            return 200, b""
+        case "truncated":
+            return 200, body[: len(body) * 2 // 3]
+        case "duplicate":
+            return 200, body if former is None else former
+        case _:
+            return 200, body
+
+
+class SimOutbound(Outbound):
+    """The client's seam with our road in place of sockets."""
+
+    def __init__(self, road: Road, limits: OutboundLimits) -> None:
+        super().__init__(limits)
+        self._given = road
+
+    def _open(self) -> Road:
+        return self._given

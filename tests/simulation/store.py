@@ -1,0 +1,171 @@
+"""The service's storage functions over one database in memory, shared by the replicas of an episode; it fails as real ones do."""
+
+import sqlite3
+from asyncio import AbstractEventLoop, Future
+from collections.abc import Callable
+from random import Random
+from typing import Concatenate, Literal, ParamSpec, TypeVar
+
+from registry.errors import StoreUnavailable
+from storage.connection import Connection
+from storage.outage import outage
+from storage.statement import sqlite_dialect
+from tests.databases import migrated_file
+from tests.simulation.process import Process
+
+P = ParamSpec("P")
+T = TypeVar("T")
+StoreFault = Literal["busy", "full", "crash_before_commit", "crash_after_commit", "commit_unheard"]
+STORE_FAULTS: tuple[StoreFault, ...] = ("busy", "full", "crash_before_commit", "crash_after_commit", "commit_unheard")
+DIALECT = sqlite_dialect()
+
+
+def empty_image() -> bytes:
+    """A database at HEAD, as bytes."""
+    source, copy = sqlite3.connect(migrated_file()), sqlite3.connect(":memory:")
+    source.backup(copy)
+    image = bytearray(copy.serialize())
+    image[18:20] = b"\x01\x01"  # the header says write-ahead log, which memory does not have
+    source.close()
+    copy.close()
+    return bytes(image)
+
+
+class SimDisk:
+    """What survives a crash.
+
+    An episode is one outer transaction that is never committed, and the service's transactions are savepoints within it: to begin
+    anew is a rollback, which keeps every statement prepared. (`deserialize` per episode was tried: SQLite crashes on
+    statements that were prepared before it.)
+    """
+
+    def __init__(self, image: bytes) -> None:
+        self.raw = sqlite3.connect(":memory:", isolation_level=None, cached_statements=512)
+        self.raw.deserialize(image)
+        self.raw.execute("pragma foreign_keys=on").close()
+        self.connection = Connection(self.raw, DIALECT)
+
+    def renew(self) -> None:
+        """Everything is as it was in the image."""
+        if self.raw.in_transaction:
+            self.raw.execute("rollback").close()
+        self.begin()
+
+    def begin(self) -> None:
+        """What follows is the episode's."""
+        self.raw.execute("begin").close()
+
+    def transact(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """One transaction, without faults: for preparing an episode and for judging it."""
+        self.open()
+        try:
+            value = fn(self.connection, *args, **kwargs)
+        except BaseException:
+            self.undo()
+            raise
+        self.keep()
+        return value
+
+    def open(self) -> None:
+        """A transaction begins."""
+        self.raw.execute("savepoint one").close()
+
+    def keep(self) -> None:
+        """It has been."""
+        self.raw.execute("release one").close()
+
+    def undo(self) -> None:
+        """It has never been."""
+        self.raw.execute("rollback to one").close()
+        self.raw.execute("release one").close()
+
+
+class StoreFaults:
+    """Which transactions fail, and how."""
+
+    def __init__(self, rng: Random, rate: float, kinds: tuple[StoreFault, ...] = STORE_FAULTS) -> None:
+        self._rng, self.rate, self._kinds = rng, rate, kinds
+        self.counts: dict[str, int] = {}
+
+    def draw(self) -> StoreFault | None:
+        """The fault of the next transaction."""
+        if self._rng.random() >= self.rate or not self._kinds:
+            return None
+        fault = self._kinds[int(self._rng.random() * len(self._kinds))]
+        self.counts[fault] = self.counts.get(fault, 0) + 1
+        return fault
+
+
+class SimStore:
+    """A replica's way to the disk. Every transaction is one piece; between them anything may happen."""
+
+    dialect_name = "sqlite"
+
+    def __init__(
+        self, loop: AbstractEventLoop, disk: SimDisk, process: Process, rng: Random, faults: StoreFaults, *, slow_reads: bool = False
+    ) -> None:
+        """`slow_reads`: as on PostgreSQL others may run while a read waits; on SQLite reads take no turn of the loop."""
+        self._loop, self._disk, self._process, self._draw = loop, disk, process, rng.random
+        self._faults, self._slow_reads = faults, slow_reads
+
+    async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """All statements see one moment."""
+        self._process.check()
+        if self._slow_reads:
+            await self._pause()
+        try:
+            return fn(self._disk.connection, *args, **kwargs)
+        except sqlite3.Error as error:
+            raise outage(error) or error from error
+
+    async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run and commit, or fail as the seed says."""
+        self._process.check()
+        await self._pause()
+        value = self._transact(self._faults.draw(), lambda connection: fn(connection, *args, **kwargs))
+        await self._pause()
+        return value
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+    def _transact(self, fault: StoreFault | None, call: Callable[[Connection], T]) -> T:
+        disk, process = self._disk, self._process
+        if fault == "busy":
+            raise StoreUnavailable("another process is writing to the database")
+        disk.open()
+        try:
+            value = call(disk.connection)
+            if fault == "full":
+                raise StoreUnavailable("the database's disk is full")
+            if fault == "crash_before_commit":
+                process.die()
+        except sqlite3.Error as error:
+            disk.undo()
+            raise outage(error) or error from error
+        except BaseException:
+            disk.undo()
+            raise
+        disk.keep()
+        if fault == "crash_after_commit":
+            process.die()
+        if fault == "commit_unheard":
+            raise StoreUnavailable("the connection to the database broke during the commit")
+        return value
+
+    async def _pause(self) -> None:
+        """Others run: for a turn of the loop, or for some milliseconds."""
+        turn: Future[None] = self._loop.create_future()
+        draw = self._draw()
+        if draw < 0.4:
+            self._loop.call_soon(wake, turn)
+        else:
+            self._loop.call_later((draw - 0.4) * 0.05, wake, turn)
+        await turn
+        self._process.check()
+
+
+def wake(turn: Future[None]) -> None:
+    """The pause is over, unless whoever paused has gone."""
+    if not turn.done():
+        turn.set_result(None)

@@ -1,0 +1,93 @@
+"""Who uses the simulated service: two organisations with a key each and endpoints, prepared once and copied into every episode."""
+
+from dataclasses import dataclass
+from random import Random
+
+from clients.webhooks.signature import SECRET_BYTES, new_secret
+from operations.services.api_key import new_api_key
+from registry.limits import Role, Tier
+from storage.accounts import add_member, create_organisation, create_person
+from storage.connection import Connection
+from storage.endpoints import insert_endpoint
+from storage.keys import insert_key
+from storage.sealed_fields import webhook_secret_field
+from storage.sealing import Keyring, new_key_setting
+from tests.simulation.clock import NOON, SimIds
+from tests.simulation.store import SimDisk, empty_image
+
+
+class Still:
+    """A clock that stands."""
+
+    def now(self) -> float:
+        return NOON - 86_400
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """An organisation, the secret of its API key, its account at the charging system, and its endpoints by id."""
+
+    id: str
+    secret: str
+    account: int
+    endpoints: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Tenants:
+    """The prepared database, its keyring and who is in it."""
+
+    disk: SimDisk
+    keyring: str
+    all: tuple[Tenant, ...]
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """The address of every endpoint."""
+        return {id: url for tenant in self.all for id, url in tenant.endpoints.items()}
+
+
+ACCOUNTS = (8101, 8102)
+ENDPOINTS = (2, 1)
+
+
+def prepare(*, shared_account: bool) -> Tenants:
+    """The world before anything happens; with `shared_account` both organisations draw from one account."""
+    ids = SimIds(Still(), Random(7))
+    setting = new_key_setting(ids.bytes)
+    keyring = Keyring(setting, ids.bytes)
+    disk = SimDisk(empty_image())
+    accounts = (ACCOUNTS[0], ACCOUNTS[0]) if shared_account else ACCOUNTS
+    tenants = tuple(
+        disk.transact(settle_in, ids=ids, keyring=keyring, account=account, endpoints=count)
+        for account, count in zip(accounts, ENDPOINTS, strict=True)
+    )
+    return Tenants(disk, setting, tenants)
+
+
+def settle_in(connection: Connection, *, ids: SimIds, keyring: Keyring, account: int, endpoints: int) -> Tenant:
+    """One organisation with all it needs."""
+    now, organisation, person, key = Still().now(), ids.new("org_"), ids.new("usr_"), new_api_key(ids)
+    create_organisation(connection, id=organisation, name="Tenant", tier=Tier.ENTERPRISE, now=now, mode="managed", account_id=account)
+    create_person(connection, id=person, now=now)
+    add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
+    insert_key(
+        connection,
+        id=ids.new("key_"),
+        digest=key.digest,
+        prefix=key.prefix,
+        organisation=organisation,
+        person=person,
+        name="sim",
+        now=now,
+    )
+    urls: dict[str, str] = {}
+    for number in range(endpoints):
+        id = ids.new("we_")
+        urls[id] = f"https://hooks.sim.invalid/{organisation}/{number}"
+        sealed = keyring.seal(new_secret(ids.bytes(SECRET_BYTES)), org_id=organisation, field=webhook_secret_field(id))
+        insert_endpoint(connection, id=id, organisation=organisation, url=urls[id], secret=sealed, now=now)
+    return Tenant(organisation, key.secret, account, urls)

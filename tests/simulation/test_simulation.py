@@ -1,0 +1,48 @@
+"""Seeded episodes of the whole service over failing ports; `python3 ./run simulate` runs more of them and replays one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.episode import Stage, build_stage, run_episode
+from tests.simulation.main import known_seeds
+
+ROOT = Path(__file__).absolute().parents[2]
+SEEDS = 2000
+PER_TEST = 250
+
+
+@pytest.fixture(scope="module")
+def stage() -> Stage:
+    return build_stage()
+
+
+def failures(stage: Stage, seeds: range | list[int]) -> list[str]:
+    """Every broken promise, with the command that shows how it came to it."""
+    verdicts = [run_episode(stage, seed) for seed in seeds]
+    return [f"{line}\n  replay: python3 ./run simulate --seed {verdict.seed}" for verdict in verdicts for line in verdict.broken]
+
+
+def test_every_seed_that_ever_failed_holds_now(stage: Stage) -> None:
+    assert failures(stage, known_seeds()) == []
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, PER_TEST), ids=lambda first: f"seeds-{first}-to-{first + PER_TEST - 1}")
+def test_no_seed_breaks_a_promise(stage: Stage, first: int) -> None:
+    assert failures(stage, range(first, first + PER_TEST)) == []
+
+
+def test_one_seed_has_one_history(stage: Stage) -> None:
+    once = [run_episode(stage, seed).digest for seed in range(50)]
+    assert [run_episode(stage, seed).digest for seed in range(50)] == once
+    assert len(set(once)) == len(once)
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_another_process_with_another_order_of_sets_has_the_same_history(stage: Stage, hash_seed: str) -> None:
+    command = [sys.executable, "-P", "-m", "tests.simulation.main", "--seed", "12"]
+    environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
+    told = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    assert run_episode(stage, 12).digest in told.stdout
