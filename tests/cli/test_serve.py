@@ -154,7 +154,7 @@ main()
 """
 LATE = {
     *("mcp", "mcp_types", "httpx", "httpx2", "aiohttp", "jwt", "cryptography", "stripe", "openai"),
-    *("alembic", "psycopg", "rich", "typer.rich_utils", "jinja2", "segno"),
+    *("alembic", "psycopg", "rich", "typer.rich_utils", "jinja2", "segno", "prometheus_client"),
 }
 
 

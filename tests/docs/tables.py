@@ -3,10 +3,14 @@
 import re
 from collections.abc import Collection
 
+from storage.depth import Depth, Waiting
 from tests.budgets import REST, SECONDS
 from tests.docs.blocks import ROOT
+from transports.metrics import of_database, of_process
 from transports.settings import PREFIX, Settings
+from transports.tally import Tally
 
+REPLICAS = ("database_url", "database_pool", "secret_keys", "worker", "delivery_lease_seconds", "metrics_port", "metrics_host")
 UPSTREAM = ("sandbox_seed", "bridge_webhook_secret", "internal_api_key")
 
 
@@ -38,20 +42,38 @@ def budgets_table() -> str:
     return "\n".join([*rows, f"| any other, and the files beside them | {REST:g} |"])
 
 
+def replicas_table() -> str:
+    """The settings that servers and workers on one database need."""
+    return settings_table(REPLICAS)
+
+
+def metrics_table() -> str:
+    """Every metric, as it explains itself."""
+    nothing = Depth(Waiting(0, 0, 0, None), 0, {})
+    rows = ["| Metric | Labels | Kind | Meaning |", "|---|---|---|---|"]
+    for each in (*of_database(nothing, 0), *of_process(Tally(("retention",)))):
+        labels = ", ".join(f"`{name}`" for name in vars(each).get("_labelnames", ()))
+        name = f"{each.name}_total" if each.type == "counter" else each.name
+        rows.append(f"| `{name}` | {labels} | {each.type} | {each.documentation} |")
+    return "\n".join(rows)
+
+
 TABLES = {
-    "README.md": ("settings", settings_table),
-    "CONTRIBUTING.md": ("budgets", budgets_table),
-    "docs/upstream.md": ("upstream", upstream_table),
+    "README.md": [("settings", settings_table)],
+    "CONTRIBUTING.md": [("budgets", budgets_table)],
+    "docs/upstream.md": [("upstream", upstream_table)],
+    "docs/operations.md": [("metrics", metrics_table), ("replicas", replicas_table)],
 }
 
 
 def renewed(document: str) -> str:
-    """The document with its table as it should be."""
-    name, table = TABLES[document]
-    head, tail = f"<!-- {name}: python -m tests.docs.tables -->", f"<!-- /{name} -->"
+    """The document with its tables as they should be."""
     text = (ROOT / document).read_text()
-    assert head in text and tail in text
-    return re.sub(f"{re.escape(head)}.*?{re.escape(tail)}", lambda _: f"{head}\n{table()}\n{tail}", text, flags=re.DOTALL)
+    for name, table in TABLES[document]:
+        head, tail, rows = f"<!-- {name}: python -m tests.docs.tables -->", f"<!-- /{name} -->", table()
+        assert head in text and tail in text
+        text = re.sub(f"{re.escape(head)}.*?{re.escape(tail)}", f"{head}\n{rows}\n{tail}".replace("\\", r"\\"), text, flags=re.DOTALL)
+    return text
 
 
 if __name__ == "__main__":

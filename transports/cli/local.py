@@ -78,18 +78,33 @@ async def call_locally(
         refuse_simulated(operation)
     service = await open_local(settings)
     try:
-        caller = ANONYMOUS if operation.public else BRIDGE
-        if not operation.public and operation.auth is not Auth.INTERNAL:
-            caller = await local_caller(service, organisation)
-        call = Call(
-            operation=operation,
-            surface="cli",
-            request_id=service.ids.new("req_"),
-            caller=caller,
-            arguments=arguments,
-            idempotency_key=idempotency_key,
-            confirm_token=confirm_token,
+        return await ask_locally(
+            service, operation, arguments, organisation=organisation, idempotency_key=idempotency_key, confirm_token=confirm_token
         )
-        return await gathered(await answer(service.pipeline, call, fault), call.request_id)
     finally:
         await service.stop()
+
+
+async def ask_locally(
+    service: Service,
+    operation: AnyOperation,
+    arguments: Mapping[str, object],
+    *,
+    organisation: str | None,
+    idempotency_key: str | None,
+    confirm_token: str | None,
+) -> Reply:
+    """One call of a service that is open already."""
+    caller = ANONYMOUS if operation.public else BRIDGE
+    if not operation.public and operation.auth is not Auth.INTERNAL:
+        caller = await local_caller(service, organisation)
+    call = Call(
+        operation=operation,
+        surface="cli",
+        request_id=service.ids.new("req_"),
+        caller=caller,
+        arguments=arguments,
+        idempotency_key=idempotency_key,
+        confirm_token=confirm_token,
+    )
+    return await gathered(await answer(service.pipeline, call, fault), call.request_id)

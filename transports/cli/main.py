@@ -31,16 +31,22 @@ def make_app(words: list[str]) -> typer.Typer:
     from transports.cli.database import database_app
     from transports.cli.doctor import doctor
     from transports.cli.documents import openapi, reference
+    from transports.cli.events import events_app
     from transports.cli.keys import keys_app
     from transports.cli.mcp import mcp_app
     from transports.cli.org import org_app
     from transports.cli.sandbox import sandbox_app
+    from transports.cli.trigger import trigger
     from transports.cli.version import whole
+    from transports.cli.webhooks import webhooks_app
     from transports.cli.worker import worker
 
     app.callback(help=HELP)(whole)
     app.command()(worker)
     app.add_typer(call_app(words), name="call")
+    app.add_typer(events_app, name="events")
+    app.add_typer(webhooks_app, name="webhooks")
+    app.command()(trigger)
     app.add_typer(org_app, name="org")
     app.add_typer(keys_app, name="keys")
     app.add_typer(database_app, name="db")

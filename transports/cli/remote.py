@@ -19,7 +19,29 @@ LARGEST_ANSWER = 64 * 1024 * 1024
 NEXT = re.compile(r'<([^<>]*)>; rel="next"')
 
 
+class Unreachable(Failure):
+    """Nobody answers there now: the same call may be answered later."""
+
+
 async def call_remotely(
+    url: str,
+    key: str | None,
+    operation: AnyOperation,
+    arguments: Mapping[str, object],
+    *,
+    idempotency_key: str | None,
+    confirm_token: str | None,
+) -> Reply:
+    """One call, over a connection of its own."""
+    outbound = Outbound()
+    try:
+        return await exchange(outbound, url, key, operation, arguments, idempotency_key=idempotency_key, confirm_token=confirm_token)
+    finally:
+        await outbound.aclose()
+
+
+async def exchange(
+    outbound: Outbound,
     url: str,
     key: str | None,
     operation: AnyOperation,
@@ -46,13 +68,10 @@ async def call_remotely(
         headers["content-type"], content = "application/json", orjson.dumps(rest)
     elif rest:
         path += "?" + urlencode({name: text_of(value) for name, value in rest.items() if value is not None})
-    outbound = Outbound()
     try:
         reply = await outbound.exchange(operation.method, url.rstrip("/") + path, headers=headers, content=content, keep=LARGEST_ANSWER)
     except OutboundFailed as error:
-        raise Failure(f"--url: {url} does not answer ({error.kind}); is the server running there?", exit_code=3) from None
-    finally:
-        await outbound.aclose()
+        raise Unreachable(f"--url: {url} does not answer ({error.kind}); is the server running there?", exit_code=3) from None
     return Reply(
         reply.status,
         reply.body,
