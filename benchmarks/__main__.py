@@ -19,6 +19,7 @@ from benchmarks.processes import machine
 from benchmarks.results import RESULTS, SAMPLES, SCENARIOS, load, render
 from benchmarks.startup import start
 from benchmarks.upstream import upstream
+from benchmarks.webhooks import webhooks
 
 PACKAGES = (
     "uvicorn",
@@ -43,8 +44,9 @@ RUN: dict[str, Callable[[Seed, measure.Plan], list[dict[str, object]]]] = {
     "route": measure.route,
     "start": start,
     "upstream": upstream,
+    "webhooks": webhooks,
 }
-SECONDS = {"get": 1.0, "post": 1.5, "mcp": 1.2, "route": 0.6, "start": 0.0, "upstream": 1.0}
+SECONDS = {"get": 1.0, "post": 1.5, "mcp": 1.2, "route": 0.6, "start": 0.0, "upstream": 1.0, "webhooks": 2.0}
 INTENTS = 200
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import upstream_page
+from benchmarks import upstream_page, webhooks_page
 from benchmarks.names import BARE, FASTMCP, HANDWRITTEN, LOWLEVEL, OURS, TUNED, TUTORIAL
 from benchmarks.tables import Aim, Row, middle, of, ratios, spread, table, versus
 
 FOLDER = Path(__file__).parent
 SAMPLES, RESULTS = FOLDER / "samples", FOLDER / "RESULTS.md"
-SCENARIOS = ("get", "post", "mcp", "route", "start", "upstream")
+SCENARIOS = ("get", "post", "mcp", "route", "start", "upstream", "webhooks")
 
 INTRO = """# Side-by-side measurements
 
@@ -82,6 +82,8 @@ def render(samples: Mapping[str, Any]) -> str:
         parts.append(f"## MCP\n\n{note}\n{versus(samples['mcp']['rows'], (LOWLEVEL, FASTMCP), by_connections=False)}")
     if "upstream" in samples:
         parts.append(upstream_page.section(samples["upstream"]["rows"]))
+    if "webhooks" in samples:
+        parts.append(webhooks_page.section(samples["webhooks"]["rows"]))
     if "route" in samples:
         note = ROUTE_NOTE.format(ours=samples["route"]["facts"]["operations"])
         parts.append(f"## Position in the route table\n\n{note}\n{positions(samples['route']['rows'])}")
@@ -148,6 +150,8 @@ def aims(samples: Mapping[str, Any]) -> str:
         found.append(Aim("Memory at idle", "< 90 MB", f"{memory:.0f} MB", memory < 90))
     if "upstream" in samples:
         found += upstream_page.aims(samples["upstream"]["rows"])
+    if "webhooks" in samples:
+        found += webhooks_page.aims(samples["webhooks"]["rows"])
     return "## Aims\n\n" + table(
         ["", "aim", "reached", ""], [[aim.text, aim.aim, aim.reached, "yes" if aim.met else "**not yet**"] for aim in found]
     )

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from registry.ids import Ids
 from storage.connection import Connection
+from storage.notify import notify_deliveries
 from storage.schema import DeliveryAttemptTable, DeliveryTable, WebhookEndpointTable
 from storage.statement import Command, Query, table
 
@@ -66,6 +67,13 @@ REPLAY = Command(
     .where(OF_ENDPOINT, DELIVERY.c.state == FAILED, DELIVERY.c.created_ms >= sa.bindparam("since_ms"))
     .values(state=PENDING, attempt=0, due_ms=sa.bindparam("now_ms"), lease=None)
 )
+# Whether it failed or arrived; what waits or is under way is on its way already.
+REPLAY_ONE = Command(
+    sa.update(DELIVERY)
+    .where(OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery"), DELIVERY.c.state != PENDING)
+    .values(state=PENDING, attempt=0, due_ms=sa.bindparam("now_ms"), lease=None)
+)
+ONE = Query(EndpointId, sa.select(DELIVERY.c.endpoint_id.label("id")).where(OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery")))
 GIVE_UP = Command(sa.update(DELIVERY).where(OF_ENDPOINT, DELIVERY.c.state == PENDING, DELIVERY.c.lease.is_(None)).values(state=FAILED))
 DROP_ATTEMPTS = Command(
     sa.delete(ATTEMPT).where(ATTEMPT.c.delivery_id.in_(sa.select(DELIVERY.c.id).where(OF_ENDPOINT, DELIVERY.c.state == PENDING)))
@@ -93,12 +101,23 @@ def enqueue(connection: Connection, *, event: str, organisation: str, now_ms: in
         {"id": ids.new("dlv_"), "event_id": event, "endpoint_id": endpoint.id, "organisation": organisation, "due_ms": now_ms}
         for endpoint in connection.all(ENABLED, organisation=organisation)
     ]
-    connection.run_many(QUEUE, rows)
+    notify_deliveries(connection, queued=connection.run_many(QUEUE, rows))
 
 
 def replay(connection: Connection, *, endpoint: str, since_ms: int, now_ms: int) -> int:
     """Start the schedule of an endpoint's failed deliveries again; how many."""
-    return connection.run(REPLAY, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
+    replayed = connection.run(REPLAY, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
+    notify_deliveries(connection, queued=replayed)
+    return replayed
+
+
+def replay_one(connection: Connection, *, endpoint: str, delivery: str, now_ms: int) -> int | None:
+    """Start the schedule of one ended delivery again; how many (0 when it is on its way), or None when the endpoint has no such one."""
+    if connection.first(ONE, endpoint=endpoint, delivery=delivery) is None:
+        return None
+    replayed = connection.run(REPLAY_ONE, endpoint=endpoint, delivery=delivery, now_ms=now_ms)
+    notify_deliveries(connection, queued=replayed)
+    return replayed
 
 
 def give_up(connection: Connection, *, endpoint: str) -> None:

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from registry.errors import Conflict
 from storage.connection import Connection
 from storage.deliveries import drop_pending, give_up
+from storage.listed import listed, packed
 from storage.schema import OrganisationTable, WebhookEndpointTable
 from storage.statement import Command, Query, table
 
@@ -36,6 +37,14 @@ class Status(NamedTuple):
     """Enabled or disabled."""
 
     status: str
+
+
+class Record(NamedTuple):
+    """How an endpoint fares: since when it has only failed, if it has."""
+
+    id: str
+    status: str
+    failing_since: int | None
 
 
 class Count(NamedTuple):
@@ -77,6 +86,14 @@ COUNT_REPLAY = Query(
         replay_count=sa.case((ENDPOINT.c.replay_minute == sa.bindparam("minute"), ENDPOINT.c.replay_count + 1), else_=1),
     )
     .returning(ENDPOINT.c.id),
+)
+RECORDS = Query(
+    Record,
+    lambda dialect: (
+        sa.select(*(ENDPOINT.c[name] for name in Record._fields))
+        .where(ENDPOINT.c.id.in_(sa.select(listed(dialect, "endpoints", "asked", id=sa.Text).c.id)))
+        .order_by(ENDPOINT.c.id)
+    ),
 )
 SUCCEEDED = Command(
     sa.update(ENDPOINT).where(ENDPOINT.c.id == sa.bindparam("endpoint"), ENDPOINT.c.failing_since.is_not(None)).values(failing_since=None)
@@ -140,6 +157,11 @@ def enable_endpoint(connection: Connection, *, endpoint: str, organisation: str)
 def count_replay(connection: Connection, *, endpoint: str, organisation: str, minute: int, most: int) -> bool:
     """Count one replay; False when the minute's allowance is used up."""
     return connection.first(COUNT_REPLAY, endpoint=endpoint, owner=organisation, minute=minute, most=most) is not None
+
+
+def read_records(connection: Connection, *, endpoints: Sequence[str]) -> list[Record]:
+    """How these endpoints fare, in the order of their ids; those that are gone are left out."""
+    return connection.all(RECORDS, endpoints=packed([[endpoint] for endpoint in endpoints])) if endpoints else []
 
 
 def note_success(connection: Connection, *, endpoint: str) -> None:

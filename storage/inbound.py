@@ -5,7 +5,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.connection import Connection
-from storage.schema import InboundPushTable
+from storage.network_tables import InboundPushTable
 from storage.statement import Command, Query, table
 
 PUSH = table(InboundPushTable)

@@ -1,5 +1,9 @@
 """The data an intent has used, and the thresholds it crosses: each is told once, whoever reports the usage and however often.
 
+Choice: two figures are kept apart, the sum of what was added (`used_bytes`: metered lines, a test intent's usage records) and the highest
+total that somebody else counted (`reported_bytes`: package notifications and observations). Both tell of the same use, so the larger one
+counts and never their sum: use that is reported both ways counts once, and no order of arrival changes what is told in the end.
+
 The update that moves the figure locks the intent's row, so what it returns is what nobody else can move until the commit.
 """
 
@@ -32,7 +36,13 @@ class Metered(NamedTuple):
     plan: str | None
     iccid: str | None
     used_bytes: int
+    reported_bytes: int
     notified_percent: int
+
+    @property
+    def figure(self) -> int:
+        """What counts."""
+        return max(self.used_bytes, self.reported_bytes)
 
 
 COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(INTENT.c[name] for name in Metered._fields)
@@ -41,8 +51,8 @@ ADD = Query(Metered, sa.update(INTENT).where(INTENT.c.id == sa.bindparam("intent
 RAISE = Query(
     Metered,
     sa.update(INTENT)
-    .where(INTENT.c.id == sa.bindparam("intent"), INTENT.c.used_bytes < sa.bindparam("total"))
-    .values(used_bytes=sa.bindparam("total"))
+    .where(INTENT.c.id == sa.bindparam("intent"), INTENT.c.reported_bytes < sa.bindparam("total"))
+    .values(reported_bytes=sa.bindparam("total"))
     .returning(*COLUMNS),
 )
 NOTIFY = Command(
@@ -53,7 +63,7 @@ NOTIFY = Command(
 
 
 def add_usage(connection: Connection, *, intent: str, bytes: int, now: float, ids: Ids) -> None:
-    """More usage, on top of what is known."""
+    """More usage, on top of what was added before."""
     metered = connection.first(ADD, intent=intent, more=bytes, room=MOST_BYTES - bytes)
     if metered is not None:
         tell(connection, metered, now, ids)
@@ -72,7 +82,7 @@ def tell(connection: Connection, metered: Metered, now: float, ids: Ids) -> None
     data_mb = cast(int, plan.get("data_mb", 0))
     if data_mb <= 0:  # an unlimited plan
         return
-    reached = metered.used_bytes * 100 // (data_mb * BYTES_PER_MB)
+    reached = metered.figure * 100 // (data_mb * BYTES_PER_MB)
     crossed = [percent for percent in THRESHOLDS if metered.notified_percent < percent <= reached]
     if not crossed or connection.run(NOTIFY, intent=metered.id, percent=crossed[-1]) == 0:
         return
@@ -87,7 +97,7 @@ def threshold_event(metered: Metered, percent: int, data_mb: int, now: float, id
         "iccid": metered.iccid,
         "plan": metered.plan_id,
         "threshold_percent": percent,
-        "used_mb": metered.used_bytes / BYTES_PER_MB,
+        "used_mb": metered.figure / BYTES_PER_MB,
         "data_mb": data_mb,
     }
     return NewEvent(

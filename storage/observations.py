@@ -7,10 +7,13 @@ import sqlalchemy as sa
 
 from registry.ids import Ids
 from storage.connection import Connection
+from storage.early_sightings import Early, keep_early
 from storage.events import NewEvent, emit
-from storage.intents import Holder, find_holder
+from storage.intents import Holder
+from storage.line_owner import hold, line_subject, owner_at, owner_of_package, package_subject
 from storage.metering import raise_usage
-from storage.schema import IntentTable, NetworkEventTable
+from storage.network_tables import NetworkEventTable
+from storage.schema import IntentTable
 from storage.statement import Command, table
 
 INTENT, SEEN = table(IntentTable), table(NetworkEventTable)
@@ -28,6 +31,18 @@ class Sighting(NamedTuple):
     country: str | None
     used_bytes: int | None
 
+    @property
+    def early(self) -> Early:
+        """What is kept of it while the line is nobody's."""
+        return Early(self.bridge_type, self.mcc, self.mnc, self.data, self.occurred_at, self.country, self.used_bytes)
+
+
+class PackageUse(NamedTuple):
+    """The data that was used of a package so far."""
+
+    package_id: int
+    used_bytes: int
+
 
 INSERT = Command(
     sa.insert(SEEN).values(
@@ -40,10 +55,36 @@ FIRST_ATTACH = Command(
 
 
 def observe(connection: Connection, *, seen: Sighting, now: float, ids: Ids) -> str | None:
-    """Record a sighting against the intent that owns the ICCID: its id, or None when no intent does."""
-    holder = find_holder(connection, iccid=seen.iccid)
+    """Record a sighting against the intent that owned the ICCID then: its id, or None when no intent did."""
+    holder = owner_at(connection, iccid=seen.iccid, at=seen.occurred_at)
     if holder is None:
+        hold(connection, subject=line_subject(seen.iccid))
+        holder = owner_at(connection, iccid=seen.iccid, at=seen.occurred_at)
+    if holder is None:
+        keep_early(connection, subject=line_subject(seen.iccid), early=seen.early, now=now)
         return None
+    record(connection, holder=holder, seen=seen, now=now, ids=ids)
+    return holder.id
+
+
+def observe_package(connection: Connection, *, use: PackageUse, now: float, ids: Ids) -> str | None:
+    """Record what was used of a package against the intent whose plan it is: its id, or None when it is no intent's."""
+    data = orjson.dumps({"used_bytes": use.used_bytes}).decode()
+    early = Early("package.usage", None, None, data, now, None, use.used_bytes)
+    owner = owner_of_package(connection, package_id=use.package_id)
+    if owner is None:
+        hold(connection, subject=package_subject(use.package_id))
+        owner = owner_of_package(connection, package_id=use.package_id)
+    if owner is None:
+        keep_early(connection, subject=package_subject(use.package_id), early=early, now=now)
+        return None
+    holder, iccid = owner
+    record(connection, holder=holder, seen=Sighting(iccid=iccid, **early._asdict()), now=now, ids=ids)
+    return holder.id
+
+
+def record(connection: Connection, *, holder: Holder, seen: Sighting, now: float, ids: Ids) -> None:
+    """Keep a sighting of an intent's line, and tell what is new in it."""
     connection.run(
         INSERT,
         id=ids.new("nev_"),
@@ -60,7 +101,6 @@ def observe(connection: Connection, *, seen: Sighting, now: float, ids: Ids) -> 
         emit(connection, event=attach_event(holder, seen, now, ids), ids=ids)
     if seen.used_bytes is not None:
         raise_usage(connection, intent=holder.id, total=seen.used_bytes, now=now, ids=ids)
-    return holder.id
 
 
 def attach_event(holder: Holder, seen: Sighting, now: float, ids: Ids) -> NewEvent:

@@ -1,21 +1,39 @@
 """What processes that are gone left behind: it is freed where nothing was sent, and unknown where something may have been."""
 
 import math
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.claims import freeze_orphans
+from storage.claims import CLAIM, UNDER_WAY, freeze_orphans
+from storage.claims import ORPHANED as ORPHANED_CLAIMS
 from storage.connection import Connection
 from storage.intents import LOST_ERROR
 from storage.issuance import ISSUANCE
 from storage.replicas import LEASE_SECONDS, REPLICA
 from storage.schema import IntentTable
-from storage.statement import Command, table
+from storage.statement import Command, Query, table
 
 INTENT = table(IntentTable)
+
+
+class Orphan(NamedTuple):
+    """Something a dead process left behind."""
+
+    key: str
+
+
 # A row's owner has no lease any more, and the row is older than one: a process that missed its lease may have gone on for a while.
 ORPHANED = ISSUANCE.c.owner.not_in(
     sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (ISSUANCE.c.updated >= sa.bindparam("before")))
+)
+ORPHANED_ROW = Query(
+    Orphan,
+    sa.select(ISSUANCE.c.key).where(ISSUANCE.c.state.in_(["dispatching", "rollback_pending"]), ORPHANED).limit(1),
+)
+ORPHANED_CLAIM = Query(
+    Orphan,
+    sa.select(CLAIM.c.key).where(CLAIM.c.state.in_(UNDER_WAY), ORPHANED_CLAIMS).limit(1),
 )
 LOSE = Command(
     sa.update(ISSUANCE)
@@ -36,6 +54,12 @@ MARK_INTENTS = Command(
     )
     .values(error=LOST_ERROR)
 )
+
+
+def any_orphans(connection: Connection, *, now: float) -> bool:
+    """Whether there is anything to judge; a read, so that an idle worker never takes the write lock."""
+    before = math.ceil(now - LEASE_SECONDS)
+    return any(connection.first(query, now=now, before=before) is not None for query in (ORPHANED_ROW, ORPHANED_CLAIM))
 
 
 def recover_orphans(connection: Connection, *, now: float) -> int:

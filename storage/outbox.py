@@ -5,24 +5,23 @@ held. `attempt` is the place in the schedule, `attempts` counts all ever made. C
 so every counted attempt has its row and an interrupted one is made again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
 
 from storage.connection import Connection
 from storage.deliveries import DELIVERED, FAILED, PENDING
-from storage.endpoints import note_failure, note_success
+from storage.endpoints import FAILING_SECONDS, Record, note_failure, note_success, read_records
+from storage.fair_share import choose, waiting
+from storage.listed import listed, packed
 from storage.schema import DeliveryAttemptTable, DeliveryTable, EventTable, WebhookEndpointTable
-from storage.statement import Command, Query, table
+from storage.statement import Command, Dialect, Query, Value, table
 
 DELIVERY, ATTEMPT, EVENT, ENDPOINT = table(DeliveryTable), table(DeliveryAttemptTable), table(EventTable), table(WebhookEndpointTable)
 # Four times the longest POST: an ack that waits for a busy database still comes in time.
 LEASE_MS = 60_000
-IN_FLIGHT = 2
-# Without it one organisation's slow receivers, at two for each of its endpoints, hold the places of all others.
-IN_FLIGHT_OF_ORGANISATION = 8
-WINDOW = 500
+NOUGHT = sa.literal_column("0", sa.Integer)
 Verdict = Literal["ok", "failed", "gone", "ours"]
 
 
@@ -68,7 +67,14 @@ class Outcome(NamedTuple):
 class Number(NamedTuple):
     """The number of an acknowledged attempt."""
 
+    id: str
     attempts: int
+
+
+class Durability(NamedTuple):
+    """How far a commit goes before it returns."""
+
+    synchronous: str
 
 
 class Due(NamedTuple):
@@ -77,72 +83,33 @@ class Due(NamedTuple):
     due_ms: int | None
 
 
-def waiting(delivery: sa.FromClause) -> sa.ColumnElement[bool]:
-    """Pending: the 0 stands in the text, so that the planner knows how few rows that is."""
-    return delivery.c.state == sa.literal_column("0")
+def unhurried(dialect: Dialect) -> sa.Executable:
+    """For this transaction PostgreSQL's COMMIT does not wait for the disk.
 
-
-def under_way(whose: str) -> sa.Subquery:
-    """How many deliveries of each endpoint, or of each organisation, are leased; a leased row is due within the length of a lease.
-
-    Not a CTE: Python's sqlite3 counts no rows for an UPDATE that begins with WITH.
+    Choice: a claim or an ack that is lost with the machine is the same as a worker that died a moment earlier: the delivery is made
+    again, which at-least-once allows. The event and its deliveries were durable before. On SQLite commits stay as they are.
     """
-    held, now, end = DELIVERY.alias("held"), sa.bindparam("now_ms", type_=sa.BigInteger), sa.bindparam("lease_end", type_=sa.BigInteger)
+    setting = "'full'" if dialect.name == "sqlite" else "set_config('synchronous_commit', 'off', true)"
+    return sa.select(sa.literal_column(setting, sa.Text).label("synchronous"))
+
+
+def pending_by_id() -> sa.ColumnElement[bool]:
+    """Pending, of rows that are found by id: the addition keeps SQLite from the index on the state, which most rows share."""
+    return DELIVERY.c.state + NOUGHT == NOUGHT
+
+
+def picked(dialect: Dialect) -> sa.Executable:
+    """Lease the chosen ones that are still due: on PostgreSQL a late ack or a deletion may have come between."""
+    ids = sa.select(listed(dialect, "ids", "chosen", id=sa.Text).c.id)
     return (
-        sa.select(held.c[whose], sa.func.count().label("places"))
-        .where(waiting(held), held.c.due_ms > now, held.c.due_ms <= end, held.c.lease.is_not(None))
-        .group_by(held.c[whose])
-        .subquery()
+        sa.update(DELIVERY)
+        .where(DELIVERY.c.id.in_(ids), pending_by_id(), DELIVERY.c.due_ms + NOUGHT <= sa.bindparam("now_ms"))
+        .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
     )
 
 
-def full(whose: str, most: int) -> sa.Select[tuple[str]]:
-    """The endpoints, or the organisations, that have as many under way as they may have."""
-    busy = under_way(whose)
-    return sa.select(busy.c[whose]).where(busy.c.places >= most)
-
-
-def with_room(rows: sa.Subquery, whose: str, most: int) -> sa.Subquery:
-    """The first of each endpoint's, or organisation's, rows: as many as it has room for beside what is under way."""
-    place = sa.func.row_number().over(partition_by=rows.c[whose], order_by=(rows.c.due_ms, rows.c.id))
-    ranked, flying = sa.select(*rows.c, place.label("place")).subquery(), under_way(whose)
-    return (
-        sa.select(*(ranked.c[column.name] for column in rows.c))
-        .join_from(ranked, flying, flying.c[whose] == ranked.c[whose], isouter=True)
-        .where(ranked.c.place + sa.func.coalesce(flying.c.places, 0) <= most)
-        .subquery()
-    )
-
-
-def claimable() -> sa.ScalarSelect[str]:
-    """The ids to take: due, oldest first, within the limits of each endpoint and each organisation, whoever holds what is under way.
-
-    Those at their limit are left out before the window is cut, so that their backlog hides nobody else's. The order is total: claims
-    at the same moment choose the same rows, so that together they do not exceed a limit.
-    """
-    now, due = sa.bindparam("now_ms", type_=sa.BigInteger), DELIVERY.alias("due")
-    window = (
-        sa.select(due.c.id, due.c.endpoint_id, due.c.organisation, due.c.due_ms)
-        .where(
-            waiting(due),
-            due.c.due_ms <= now,
-            due.c.endpoint_id.not_in(full("endpoint_id", IN_FLIGHT)),
-            due.c.organisation.not_in(full("organisation", IN_FLIGHT_OF_ORGANISATION)),
-        )
-        .order_by(due.c.due_ms, due.c.id)
-        .limit(WINDOW)
-        .subquery("near")
-    )
-    fair = with_room(with_room(window, "endpoint_id", IN_FLIGHT), "organisation", IN_FLIGHT_OF_ORGANISATION)
-    # PostgreSQL checks state and due time again on rows that another worker changed meanwhile, and skips those it holds;
-    # on SQLite FOR UPDATE renders nothing, and the write lock excludes.
-    pick = sa.select(DELIVERY.c.id).where(waiting(DELIVERY), DELIVERY.c.due_ms <= now, DELIVERY.c.id.in_(sa.select(fair.c.id)))
-    return pick.order_by(DELIVERY.c.due_ms).limit(sa.bindparam("most")).with_for_update(skip_locked=True).scalar_subquery()
-
-
-CLAIM = Command(
-    sa.update(DELIVERY).where(DELIVERY.c.id.in_(claimable())).values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
-)
+UNHURRIED = Query(Durability, unhurried)
+CLAIM = Command(picked)
 READ = Query(
     Leased,
     sa.select(
@@ -166,27 +133,33 @@ READ = Query(
     .where(waiting(DELIVERY), DELIVERY.c.due_ms == sa.bindparam("lease_end"), DELIVERY.c.lease == sa.bindparam("token")),
 )
 HELD = (DELIVERY.c.id == sa.bindparam("delivery")) & (DELIVERY.c.lease == sa.bindparam("held")) & waiting(DELIVERY)
-ACK = Query(
-    Number,
-    sa.update(DELIVERY)
-    .where(HELD)
-    .values(
-        state=sa.bindparam("new_state"),
-        attempt=DELIVERY.c.attempt + 1,
-        attempts=DELIVERY.c.attempts + 1,
-        due_ms=sa.bindparam("next_due"),
-        lease=None,
+
+
+def acknowledged(dialect: Dialect) -> sa.Executable:
+    """All outcomes of a batch in one statement, each fenced by its own lease."""
+    outcome = listed(dialect, "outcomes", "outcome", id=sa.Text, lease=sa.Text, state=sa.Integer, due_ms=sa.BigInteger)
+    return (
+        sa.update(DELIVERY)
+        .where(DELIVERY.c.id == outcome.c.id, DELIVERY.c.lease == outcome.c.lease, pending_by_id())
+        .values(
+            state=outcome.c.state, attempt=DELIVERY.c.attempt + 1, attempts=DELIVERY.c.attempts + 1, due_ms=outcome.c.due_ms, lease=None
+        )
+        .returning(DELIVERY.c.id, DELIVERY.c.attempts)
     )
-    .returning(DELIVERY.c.attempts),
-)
+
+
+def recorded(dialect: Dialect) -> sa.Executable:
+    """One row for each attempt that counted."""
+    columns = {"delivery_id": sa.Text, "number": sa.Integer, "at_ms": sa.BigInteger, "outcome": sa.Text}
+    made = listed(dialect, "attempts", "made", **columns, milliseconds=sa.Double, next_ms=sa.BigInteger)
+    return sa.insert(ATTEMPT).from_select(list(made.c.keys()), sa.select(*made.c))
+
+
+ACK = Query(Number, acknowledged)
+RECORD = Command(recorded)
 GIVE_BACK = Command(sa.update(DELIVERY).where(HELD).values(lease=None, due_ms=sa.bindparam("now_ms")))
 FAIL = Command(sa.update(DELIVERY).where(HELD).values(state=FAILED, lease=None))
 DROP = Command(sa.delete(DELIVERY).where(HELD))
-RECORD = Command(
-    sa.insert(ATTEMPT).values(
-        {name: sa.bindparam(name) for name in ("delivery_id", "number", "at_ms", "outcome", "milliseconds", "next_ms")}
-    )
-)
 NEXT = Query(Due, sa.select(sa.func.min(DELIVERY.c.due_ms).label("due_ms")).where(waiting(DELIVERY)))
 
 
@@ -196,10 +169,13 @@ def next_due(connection: Connection) -> int | None:
     return row.due_ms if row else None
 
 
-def claim(connection: Connection, *, token: str, now_ms: int, most: int) -> Batch:
+def claim(connection: Connection, *, token: str, now_ms: int, most: int, lease_ms: int = LEASE_MS) -> Batch:
     """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here."""
-    end = now_ms + LEASE_MS
-    taken = connection.run(CLAIM, token=token, now_ms=now_ms, lease_end=end, most=most)
+    end = now_ms + lease_ms
+    connection.first(UNHURRIED)
+    chosen = choose(connection, now_ms=now_ms, horizon=now_ms + max(LEASE_MS, lease_ms), most=most)
+    ids = packed([[id] for id in chosen])
+    taken = connection.run(CLAIM, token=token, now_ms=now_ms, lease_end=end, ids=ids) if chosen else 0
     rows = connection.all(READ, token=token, lease_end=end) if taken else []
     for row in rows:
         if row.status != "enabled":
@@ -209,31 +185,39 @@ def claim(connection: Connection, *, token: str, now_ms: int, most: int) -> Batc
 
 def ack(connection: Connection, *, outcomes: Sequence[Outcome]) -> int:
     """Record attempts and what follows from them; one whose lease was lost meanwhile changes nothing. How many counted."""
-    counted: list[Outcome] = []
-    attempts: list[dict[str, str | int | float | None]] = []
-    for outcome in outcomes:
-        number = connection.first(
-            ACK,
-            delivery=outcome.delivery,
-            held=outcome.lease,
-            new_state=state_of(outcome),
-            next_due=outcome.at_ms if outcome.next_ms is None else outcome.next_ms,
-        )
-        if number is not None:
-            counted.append(outcome)
-            attempts.append(
-                {
-                    "delivery_id": outcome.delivery,
-                    "number": number.attempts,
-                    "at_ms": outcome.at_ms,
-                    "outcome": outcome.outcome,
-                    "milliseconds": outcome.milliseconds,
-                    "next_ms": outcome.next_ms,
-                }
-            )
-    connection.run_many(RECORD, attempts)
+    connection.first(UNHURRIED)
+    counted = [outcome for wave in waves(outcomes) for outcome in ack_each(connection, wave)]
     judge_endpoints(connection, counted)
     return len(counted)
+
+
+def waves(outcomes: Sequence[Outcome]) -> list[dict[str, Outcome]]:
+    """Parts that name each delivery once: a statement of many would not say which of two outcomes it took. Nearly always one part."""
+    found: list[dict[str, Outcome]] = []
+    for outcome in outcomes:
+        wave = next((wave for wave in found if outcome.delivery not in wave), None)
+        if wave is None:
+            found.append(wave := {})
+        wave[outcome.delivery] = outcome
+    return found
+
+
+def ack_each(connection: Connection, wave: Mapping[str, Outcome]) -> list[Outcome]:
+    """Those of the wave that still held their lease."""
+    numbers = connection.all(ACK, outcomes=packed([after(outcome) for outcome in wave.values()]))
+    if numbers:
+        connection.run(RECORD, attempts=packed([made(wave[row.id], row.attempts) for row in numbers]))
+    return [wave[row.id] for row in numbers]
+
+
+def after(outcome: Outcome) -> Sequence[Value]:
+    """What an outcome makes of its delivery."""
+    return outcome.delivery, outcome.lease, state_of(outcome), outcome.at_ms if outcome.next_ms is None else outcome.next_ms
+
+
+def made(outcome: Outcome, number: int) -> Sequence[Value]:
+    """The attempt as it is kept."""
+    return outcome.delivery, number, outcome.at_ms, outcome.outcome, outcome.milliseconds, outcome.next_ms
 
 
 def state_of(outcome: Outcome) -> int:
@@ -245,16 +229,30 @@ def state_of(outcome: Outcome) -> int:
 
 def judge_endpoints(connection: Connection, outcomes: Sequence[Outcome]) -> None:
     """One success clears an endpoint's record; failures after it begin or go on with a new one."""
-    for endpoint in sorted({outcome.endpoint for outcome in outcomes}):
-        own = sorted((o for o in outcomes if o.endpoint == endpoint and o.verdict != "ours"), key=lambda o: o.at_ms)
-        successes = [place for place, outcome in enumerate(own) if outcome.verdict == "ok"]
-        if successes:
-            note_success(connection, endpoint=endpoint)
-        failures = own[successes[-1] + 1 :] if successes else own
-        gone = any(outcome.verdict == "gone" for outcome in own)
-        if failures or gone:
-            first, last = (failures or own)[0], own[-1]
-            note_failure(connection, endpoint=endpoint, first=first.at_ms // 1000, last=last.at_ms // 1000, gone=gone)
+    of_endpoint: dict[str, list[Outcome]] = {}
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.at_ms):
+        if outcome.verdict != "ours":
+            of_endpoint.setdefault(outcome.endpoint, []).append(outcome)
+    for record in read_records(connection, endpoints=list(of_endpoint)):
+        judge(connection, record, of_endpoint[record.id])
+
+
+def judge(connection: Connection, record: Record, own: Sequence[Outcome]) -> None:
+    """What an endpoint's attempts, in their order, make of its record; nothing is written when it stays as it is.
+
+    A record that another worker changes meanwhile stands as if its attempts had come after these.
+    """
+    successes = [place for place, outcome in enumerate(own) if outcome.verdict == "ok"]
+    since = record.failing_since
+    if successes and since is not None:
+        note_success(connection, endpoint=record.id)
+        since = None
+    failures = own[successes[-1] + 1 :] if successes else own
+    gone = any(outcome.verdict == "gone" for outcome in own)
+    if failures or gone:
+        first, last = (failures or own)[0].at_ms // 1000, own[-1].at_ms // 1000
+        if gone or since is None or record.status != "enabled" or last - since >= FAILING_SECONDS:
+            note_failure(connection, endpoint=record.id, first=first, last=last, gone=gone)
 
 
 def give_back(connection: Connection, *, leases: Sequence[tuple[str, str]], now_ms: int) -> int:

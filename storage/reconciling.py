@@ -32,6 +32,7 @@ DUE = Query(
     .order_by(ISSUANCE.c.due_ms)
     .limit(1),
 )
+HOLD = Command(sa.update(ISSUANCE).where(ROW, UNKNOWN, ISSUANCE.c.lease == sa.bindparam("held_by")).values(lease=sa.bindparam("held_by")))
 LATER = Command(
     sa.update(ISSUANCE)
     .where(ROW, UNKNOWN, ISSUANCE.c.lease == sa.bindparam("held_by"))
@@ -60,14 +61,16 @@ KNOWN = Query(
         ISSUANCE.c.held.is_not(None) | (ISSUANCE.c.updated >= sa.bindparam("since")),
     ),
 )
+OF_ONE: sa.ColumnElement[bool] = ISSUANCE.c.organisation == sa.func.coalesce(sa.bindparam("of", type_=sa.Text), ISSUANCE.c.organisation)
 UNSETTLED = Query(
     IssuanceRow,
     sa.select(*COLUMNS)
-    .where(ISSUANCE.c.state.in_(["outcome_unknown", "manual_reconciliation_required", "rollback_unknown"]))
-    .order_by(ISSUANCE.c.dispatched),
+    .where(OF_ONE, ISSUANCE.c.state.in_(["outcome_unknown", "manual_reconciliation_required", "rollback_unknown"]))
+    .order_by(ISSUANCE.c.dispatched)
+    .limit(sa.bindparam("most")),
 )
-ALL = Query(IssuanceRow, sa.select(*COLUMNS).order_by(ISSUANCE.c.dispatched.desc()).limit(sa.bindparam("most")))
-BY_KEY = Query(IssuanceRow, sa.select(*COLUMNS).where(ISSUANCE.c.key == sa.bindparam("key")))
+ALL = Query(IssuanceRow, sa.select(*COLUMNS).where(OF_ONE).order_by(ISSUANCE.c.dispatched.desc()).limit(sa.bindparam("most")))
+HELD = Query(IssuanceRow, sa.select(*COLUMNS).where(ISSUANCE.c.held.is_not(None)).order_by(ISSUANCE.c.dispatched, ISSUANCE.c.key))
 
 
 def is_due(connection: Connection, *, now_ms: int) -> bool:
@@ -78,6 +81,11 @@ def is_due(connection: Connection, *, now_ms: int) -> bool:
 def claim_unknown(connection: Connection, *, token: str, now_ms: int, most: int) -> list[IssuanceRow]:
     """Take what is due; it is due again when the lease ends."""
     return connection.all(CLAIM, token=token, now_ms=now_ms, lease_end=now_ms + LEASE_MS, most=most)
+
+
+def hold(connection: Connection, *, row: IssuanceRow, token: str) -> bool:
+    """Whether the row is still this worker's, and unsettled; nobody takes it before the transaction ends."""
+    return connection.run(HOLD, of=row.organisation, named=row.key, held_by=token) == 1
 
 
 def look_later(connection: Connection, *, row: IssuanceRow, token: str, next_ms: int, clear_since: float | None) -> bool:
@@ -101,16 +109,16 @@ def known_of(connection: Connection, *, account_id: int, since: float) -> list[I
     return connection.all(KNOWN, account_id=account_id, since=since)
 
 
-def unsettled(connection: Connection) -> Sequence[IssuanceRow]:
-    """Everything that nobody knows the outcome of, oldest first."""
-    return connection.all(UNSETTLED)
+def unsettled(connection: Connection, *, most: int, organisation: str | None = None) -> Sequence[IssuanceRow]:
+    """What nobody knows the outcome of, of one organisation or of all, oldest first."""
+    return connection.all(UNSETTLED, most=most, of=organisation)
 
 
-def newest_issuances(connection: Connection, *, most: int) -> Sequence[IssuanceRow]:
-    """The newest rows."""
-    return connection.all(ALL, most=most)
+def newest_issuances(connection: Connection, *, most: int, organisation: str | None = None) -> Sequence[IssuanceRow]:
+    """The newest rows, of one organisation or of all."""
+    return connection.all(ALL, most=most, of=organisation)
 
 
-def issuances_of_key(connection: Connection, *, key: str) -> Sequence[IssuanceRow]:
-    """The rows of a key, of whichever organisation."""
-    return connection.all(BY_KEY, key=key)
+def held_issuances(connection: Connection) -> Sequence[IssuanceRow]:
+    """Every row that has its eSIM, in the order in which they were drawn."""
+    return connection.all(HELD)

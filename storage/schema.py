@@ -4,20 +4,14 @@ No index says postgresql_where: SQLAlchemy would import that dialect for it at e
 Times are Unix seconds unless a name ends in `_ms`. JSON and sealed values are text. Flags are 0 or 1.
 """
 
-import re
-
 import sqlalchemy as sa
-from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
 
+from storage.named import Named
+from storage.network_tables import CountryEntryTable, EarlySightingTable, InboundPushTable, MeteredLineTable, NetworkEventTable
 
-class Named(SQLModel):
-    """Names a table after its class: WebhookEndpointTable is webhook_endpoint."""
-
-    # SQLModel types the attribute as a descriptor and takes a declared_attr all the same; checkers cannot see that.
-    @declared_attr.directive
-    def __tablename__(cls) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Table")).lower()
+# What is imported here and belongs to the schema all the same.
+__all__ = ["CountryEntryTable", "EarlySightingTable", "InboundPushTable", "MeteredLineTable", "NetworkEventTable", "SQLModel"]
 
 
 class OrganisationTable(Named, table=True):
@@ -112,6 +106,7 @@ class ClaimTable(Named, table=True):
             "expires_at",
             sqlite_where=sa.text("expires_at IS NOT NULL"),
         ),
+        sa.Index("claim_state", "state", "owner"),
     )
 
 
@@ -161,7 +156,7 @@ class ProductTable(Named, table=True):
 
 
 class IntentTable(Named, table=True):
-    """A request for one eSIM. `plan` is the plan as it was when it was attached; `esim` is sealed."""
+    """A request for one eSIM. `plan` is the plan as it was when it was attached; `esim` is sealed. Both figures of usage: metering.py."""
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     organisation: str = Field(sa_type=sa.Text)
@@ -174,6 +169,7 @@ class IntentTable(Named, table=True):
     esim: str | None = Field(default=None, sa_type=sa.Text)
     error: str | None = Field(default=None, sa_type=sa.Text)
     used_bytes: int = Field(sa_type=sa.BigInteger)
+    reported_bytes: int = Field(sa_type=sa.BigInteger, sa_column_kwargs={"server_default": "0"})
     notified_percent: int
     attached_at: int | None = Field(default=None, sa_type=sa.BigInteger)
     created: int = Field(sa_type=sa.BigInteger)
@@ -190,34 +186,6 @@ class UsageRecordTable(Named, table=True):
     livemode: int
     created: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (sa.Index("usage_record_intent", "intent", "id"),)
-
-
-class MeteredLineTable(Named, table=True):
-    """Usage the network metered, as the bridge reported it; `ref` makes a repeated line have no effect."""
-
-    ref: str = Field(primary_key=True, sa_type=sa.Text)
-    intent: str | None = Field(default=None, sa_type=sa.Text)
-    iccid: str = Field(index=True, sa_type=sa.Text)
-    bytes: int = Field(sa_type=sa.BigInteger)
-    usage_type: str = Field(sa_type=sa.Text)
-    mcc: str | None = Field(default=None, sa_type=sa.Text)
-    mnc: str | None = Field(default=None, sa_type=sa.Text)
-    occurred_at: float = Field(sa_type=sa.Double)
-    stored: int = Field(sa_type=sa.BigInteger)
-
-
-class NetworkEventTable(Named, table=True):
-    """What the bridge observed about an intent's line."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    intent: str = Field(index=True, sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    bridge_type: str = Field(sa_type=sa.Text)
-    mcc: str | None = Field(default=None, sa_type=sa.Text)
-    mnc: str | None = Field(default=None, sa_type=sa.Text)
-    data: str = Field(sa_type=sa.Text)
-    occurred_at: float = Field(sa_type=sa.Double)
-    created: int = Field(sa_type=sa.BigInteger)
 
 
 class EventTable(Named, table=True):
@@ -320,27 +288,6 @@ class UpstreamObjectTable(Named, table=True):
     id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
     organisation: str = Field(sa_type=sa.Text)
     created: int = Field(sa_type=sa.BigInteger)
-
-
-class CountryEntryTable(Named, table=True):
-    """A line came into a country: the ring behind country-history, the newest 50 of a line. `account_id` is whose it was then."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    country: str = Field(sa_type=sa.Text)
-    mcc: str = Field(sa_type=sa.Text)
-    mnc: str | None = Field(default=None, sa_type=sa.Text)
-    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    occurred_at: float = Field(sa_type=sa.Double)
-    created: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = (sa.Index("country_entry_line", "iccid", "occurred_at"), sa.Index("country_entry_age", "occurred_at"))
-
-
-class InboundPushTable(Named, table=True):
-    """A notification that was taken: its id or the SHA-256 of its body, so that a repeat changes nothing."""
-
-    digest: str = Field(primary_key=True, sa_type=sa.Text)
-    received: float = Field(sa_type=sa.Double, index=True)
 
 
 class IssuanceTable(Named, table=True):

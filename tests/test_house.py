@@ -15,6 +15,7 @@ ROOMS = ("registry", "operations", "transports", "storage", "clients")
 CATCHERS = {  # the pipeline's caller, the group-commit writer, the worker loop
     "registry/answer.py",
     "storage/job.py",
+    "transports/chores.py",
     "transports/worker.py",
 }
 HOSTS = ("pypi" + ".org", "files.python" + "hosted", "registry.npm" + "js", str(ROOT) + "/")

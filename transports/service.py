@@ -30,6 +30,7 @@ from storage.quota import QuotaBlocks
 from storage.replicas import LEASE_SECONDS, leave, renew
 from storage.store import Store, open_store
 from transports.data_directory import make_data_directory
+from transports.issuance_chores import reconciliation, recovery
 from transports.keyring_check import checked_keyring
 from transports.mcp.settings import McpSettings
 from transports.retention import retention
@@ -160,31 +161,20 @@ def build_service(
     clock: Clock | None = None,
     ids: Ids | None = None,
     report: Callable[[str], None] = print,
+    apart: bool = False,
 ) -> Service:
-    """Open the store (migrating an embedded one) and wire everything to it."""
+    """Open the store (migrating an embedded one) and wire everything to it. `apart`: no door of this process issues anything."""
     clock = clock or SystemClock()
-    ids = ids or SystemIds(clock)
+    ids, bell = ids or SystemIds(clock), Bell()
     make_data_directory(settings)
     keyring_text, keyring = checked_keyring(settings, ids, report)
     ensure_current(settings.store_url)
     store = open_store(settings.store_url, pool=settings.database_pool)
-    limits = replace(Limits(), burst_enabled=settings.burst_limit)
-    site, secrets = site_of(settings, base_url), secrets_of(settings, ids)
-    outbound, sender = Outbound(), Sender(clock, exempt=settings.webhook_allow_nets)
+    limits, site = replace(Limits(), burst_enabled=settings.burst_limit), site_of(settings, base_url)
+    secrets, outbound, sender = secrets_of(settings, ids), Outbound(), Sender(clock, exempt=settings.webhook_allow_nets)
     blocks, directory = QuotaBlocks(store, limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
     way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}")
-    worker = Worker(
-        store=store,
-        keyring=keyring,
-        sender=sender,
-        clock=clock,
-        ids=ids,
-        report=report,
-        chores=[retention(store, clock)],
-        listener=open_listener(settings.store_url, report),
-        lease_seconds=settings.delivery_lease_seconds,
-    )
     deps = Deps(
         store=store,
         keyring=keyring,
@@ -194,14 +184,14 @@ def build_service(
         secrets=secrets,
         build=Build(VERSION, settings.build_sha),
         webhook_exempt=settings.webhook_allow_nets,
-        wake_worker=worker.wake,
+        wake_worker=bell,
         ocs=way.pool,
         reads=ReadCache(clock),
         stock=StockRoom(store, clock, ids),
         replica=journal.replica,
         ocs_token=way.token,
     )
-    sessions = provider_sessions(settings, outbound, clock, site.mcp_url)
+    worker = bell.hang(make_worker(settings, deps, sender, report, looks=way.sandbox is None or not apart))
     pipeline = Pipeline(
         deps=deps,
         clock=clock,
@@ -209,12 +199,46 @@ def build_service(
         directory=directory,
         journal=journal,
         quota=blocks,
-        sessions=sessions,
+        sessions=provider_sessions(settings, outbound, clock, site.mcp_url),
         secrets=secrets,
         limits=limits,
         site=site,
     )
     return Service(settings, pipeline, directory, journal, blocks, worker, outbound, sender, way, report, keyring_text)
+
+
+class Bell:
+    """Wakes the worker, which is made after those who ring."""
+
+    def __init__(self) -> None:
+        self._ring: Callable[[], None] | None = None
+
+    def __call__(self) -> None:
+        if self._ring is not None:
+            self._ring()
+
+    def hang(self, worker: Worker) -> Worker:
+        """From now on it wakes this one."""
+        self._ring = worker.wake
+        return worker
+
+
+def make_worker(settings: Settings, deps: Deps, sender: Sender, report: Callable[[str], None], *, looks: bool) -> Worker:
+    """The worker with its chores; whether it runs here is the process's choice.
+
+    `looks`: it can see what was drawn, which a network that is simulated in another process does not tell.
+    """
+    return Worker(
+        store=deps.store,
+        keyring=deps.keyring,
+        sender=sender,
+        clock=deps.clock,
+        ids=deps.ids,
+        report=report,
+        chores=[retention(deps.store, deps.clock), recovery(deps.store, deps.clock), *([reconciliation(deps, report)] if looks else [])],
+        listener=open_listener(settings.store_url, report),
+        lease_seconds=settings.delivery_lease_seconds,
+    )
 
 
 def mcp_settings(service: Service, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> McpSettings:

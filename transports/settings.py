@@ -100,6 +100,11 @@ class Settings(BaseModel):
     burst_limit: bool = Field(True, description="false switches the burst limiter off, for load tests")
     demo: bool | None = Field(None, description="demo data in an empty database; default: on outside production")
     worker: bool | None = Field(None, description="run the worker inside serve; default: on with SQLite")
+    delivery_lease_seconds: int = Field(
+        60, ge=5, le=600, description="a dead worker's deliveries are taken over after it; under 20 a slow receiver may get one twice"
+    )
+    metrics_port: int = Field(0, ge=0, le=65535, description="port of GET /metrics for Prometheus; 0: none")
+    metrics_host: str = Field("127.0.0.1", description="address of GET /metrics; it has no key, so keep it private")
     build_sha: str = Field("unknown", description="source revision shown by /health")
     mcp_state_keys: Secret = Field(EMPTY, description="keys that seal MCP request state, new,old; default: derived from the keyring")
     limit_concurrency: int = Field(512, ge=1, description="connections served at once")

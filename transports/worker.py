@@ -1,6 +1,7 @@
-"""The worker: delivers what is due, and sweeps what has outlived its time."""
+"""The worker: delivers what is due, and does the chores beside it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import anyio
 
@@ -8,22 +9,25 @@ from clients.webhooks.sender import Sender
 from operations.services.delivery import Claimed, Deliveries
 from registry.clock import Clock
 from registry.ids import Ids
-from storage.audit import sweep_audit
-from storage.claims import freeze_orphans, sweep_claims
-from storage.confirm import sweep_tokens
-from storage.outbox import Outcome
+from storage.outbox import LEASE_MS, Outcome
 from storage.sealing import Keyring
 from storage.store import Store
+from transports.chores import Chore, Chores
+from transports.tally import Tally
 
 BATCH = 100
 POLL_SECONDS = 1.0
-SWEEP_SECONDS = 60.0
 GRACE_SECONDS = 15.0
-AUDIT_SECONDS = 90 * 86_400
+
+
+class Listener(Protocol):
+    """Hears of work that other processes have queued."""
+
+    async def __call__(self, heard: Callable[[], None], /) -> None: ...
 
 
 class Worker:
-    """One loop of one process. Any number of processes may run one: the outbox's leases keep them apart."""
+    """The loops of one process. Any number of processes may run them: leases in the database keep them apart."""
 
     def __init__(
         self,
@@ -34,46 +38,53 @@ class Worker:
         clock: Clock,
         ids: Ids,
         report: Callable[[str], None],
+        chores: Sequence[Chore] = (),
+        listener: Listener | None = None,
         concurrency: int = 200,
+        lease_seconds: float = LEASE_MS / 1000,
     ) -> None:
-        """`report` is told about faults; `concurrency` bounds the POSTs under way."""
-        self._deliveries = Deliveries(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids)
-        self._store, self._clock, self._report = store, clock, report
-        self._concurrency = concurrency
+        """`report` is told about faults; `listener` wakes it between polls; `concurrency` bounds the POSTs under way."""
+        self._deliveries = Deliveries(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, lease_ms=int(lease_seconds * 1000))
+        self.tally = Tally(tuple(chore.name for chore in chores))
+        self._chores = Chores(chores, store=store, clock=clock, ids=ids, tally=self.tally, fault=self._fault)
+        self._listener, self._report, self._concurrency = listener, report, concurrency
         self._flying: dict[tuple[str, str], Claimed] = {}
         self._outcomes: list[Outcome] = []
         self._woken, self._landed = anyio.Event(), anyio.Event()
         self._stopping = False
-        self._swept = float("-inf")
 
     def wake(self) -> None:
         """There is work: look at once. Called in the loop's thread."""
         self._woken.set()
 
     def stop(self) -> None:
-        """End `run`: POSTs under way are finished within the time one may take, what is left is given back."""
+        """End `run`: POSTs and chores under way are finished within the time a POST may take, what is left is given back."""
         self._stopping = True
+        self._chores.stop()
         self.wake()
 
     async def run(self) -> None:
         """Work until stopped. A round that fails is reported, and the next one comes."""
         try:
-            async with anyio.create_task_group() as sends, anyio.create_task_group() as acks:
-                acks.start_soon(self._acknowledge)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._acknowledge)
+                tasks.start_soon(self._chores.run)
+                if self._listener is not None:
+                    tasks.start_soon(self._listener, self.wake)
                 while not self._stopping:
                     for claimed in await self._round():
-                        sends.start_soon(self._deliver, claimed)
+                        tasks.start_soon(self._deliver, claimed)
                 with anyio.move_on_after(GRACE_SECONDS):
                     await self._landed_all()
-                acks.cancel_scope.cancel()
-                sends.cancel_scope.cancel()
+                    await self._chores.ended.wait()
+                tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
                 await self._leave()
 
     async def step(self) -> int:
         """One round that waits for nothing but the receivers: what is due is sent and acknowledged. How many attempts counted."""
-        await self._keep_house()
+        await self._chores.step()
         counted = 0
         while claimed := await self._deliveries.claim(BATCH):
             async with anyio.create_task_group() as group:
@@ -88,7 +99,6 @@ class Worker:
         self._woken = anyio.Event()
         claimed: list[Claimed] = []
         try:
-            await self._keep_house()
             room = min(BATCH, self._concurrency - len(self._flying))
             claimed = await self._deliveries.claim(room) if room > 0 else []
         except Exception as error:
@@ -106,6 +116,7 @@ class Worker:
         except Exception as error:
             self._fault(f"{claimed.row.id} could not be sent", error)
             outcome = self._deliveries.faulted(claimed)
+        self.tally.attempt(outcome.outcome, outcome.milliseconds / 1000)
         self._outcomes.append(outcome)
         self._landed.set()
 
@@ -146,16 +157,6 @@ class Worker:
             await self._deliveries.give_back(flying)
         except Exception as error:
             self._fault("leases could not be given back; they end by themselves", error)
-
-    async def _keep_house(self) -> None:
-        """Forget what has outlived its time."""
-        now, monotonic = self._clock.now(), self._clock.monotonic()
-        if monotonic - self._swept >= SWEEP_SECONDS:
-            await self._store.write(freeze_orphans, now=now)
-            await self._store.write(sweep_tokens, now=now)
-            await self._store.write(sweep_claims, now=now)
-            await self._store.write(sweep_audit, before=now - AUDIT_SECONDS)
-            self._swept = monotonic
 
     def _fault(self, what: str, error: Exception) -> None:
         self._report(f"worker: {what}: {type(error).__name__}: {error}")

@@ -4,6 +4,7 @@
 import socket
 import ssl
 from collections.abc import Sequence
+from functools import lru_cache, partial
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -12,6 +13,7 @@ from clients.failure import Blocked
 from clients.http import OutboundLimits
 from clients.webhooks.addresses import Network, allowed
 
+ADDRESSES_REMEMBERED = 4096
 SocketAddress = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]]
 
 
@@ -33,12 +35,13 @@ class VettingSockets:
     """Makes the socket of each attempt after a last look at its address: literals never meet the resolver."""
 
     def __init__(self, exempt: Sequence[Network]) -> None:
-        self._exempt = exempt
+        # Which addresses may be reached does not change: what is remembered is the judgement of an address, never the address of a name.
+        self._allowed = lru_cache(maxsize=ADDRESSES_REMEMBERED)(partial(allowed, exempt=tuple(exempt)))
 
     def __call__(self, address_info: SocketAddress) -> socket.socket:
         """Raise `Blocked` instead of opening a socket towards a denied address."""
         family, kind, protocol, _, address = address_info
         scoped = len(address) == 4 and address[3] != 0
-        if scoped or not allowed(str(address[0]), self._exempt):
+        if scoped or not self._allowed(str(address[0])):
             raise Blocked("The address must not be reached.")
         return socket.socket(family, kind, protocol)

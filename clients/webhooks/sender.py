@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from clients.failure import OutboundFailed
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_BODY_READ = 16 * 1024
 GONE = 410
+URLS_REMEMBERED = 4096
 SENDER_LIMITS = OutboundLimits(connections=200, keepalive_seconds=None, connect_seconds=5.0, total_seconds=15.0)
 
 
@@ -59,6 +61,8 @@ class Sender:
         """`exempt` opens networks for local receivers; `lookup` replaces DNS, `tls` the trusted authorities."""
         self._clock = clock
         self._exempt = tuple(exempt)
+        # What a URL may be does not change while the exemptions do not; a refusal is never kept.
+        self._check = lru_cache(maxsize=URLS_REMEMBERED)(partial(check_url, exempt=self._exempt))
         self._lookup = lookup or Lookups()
         self._outbound = Outbound(limits, connector=self._connector, tls=tls)
 
@@ -66,7 +70,7 @@ class Sender:
         """Deliver once. Never raises for what the receiver, its name or its network does."""
         started = self._clock.monotonic()
         try:
-            check_url(url, self._exempt)  # again: the exemptions may have changed since the URL was registered
+            self._check(url)  # again: the exemptions may have changed since the URL was registered
             reply = await self._outbound.exchange("POST", url, headers=headers, content=body, keep=MOST_BODY_READ)
         except BadUrl:
             return Attempt("blocked", None, self._since(started))

@@ -1,19 +1,23 @@
 """What a notification is, told by its members: package usage, the state of an eSIM profile, a location."""
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError, WithJsonSchema
 
 from operations.connectivity.moment import LATEST
 from operations.connectivity.observations import padded
 from operations.services.mobile_countries import country_of
 from operations.vocabulary import Iccid, Mcc, Mnc
 from registry.model import CamelInput
-from storage.observations import Sighting
+from storage.observations import PackageUse, Sighting
 
 LONGEST_WORD = 64
+DIGITS = re.compile(r"[0-9]{1,19}", re.ASCII)
+MOST_ID = 2**63 - 1
+MOST_UNITS = 2**53 - 1  # what a JSON number holds exactly
 
 
 def code(pattern: str, text: str) -> WithJsonSchema:
@@ -52,6 +56,22 @@ class LocationUpdate(BaseModel):
     event_time_utc: Annotated[EventTime | None, Field(alias="eventTimeUtc")] = None
 
 
+def number(value: object) -> object:
+    """The wire writes some numbers as text."""
+    return int(value) if isinstance(value, str) and DIGITS.fullmatch(value) else value
+
+
+class PackageUsage(BaseModel):
+    """A package of which so much was used, in units of its kind: bytes of data. `unitsAfter` is what was used when it was told."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+    package_id: Annotated[int, BeforeValidator(number), Field(alias="subscriberPackageId", ge=1, le=MOST_ID)]
+    used: Annotated[int, BeforeValidator(number), Field(alias="unitsAfter", ge=0, le=MOST_UNITS)]
+    total: Annotated[int, BeforeValidator(number), Field(alias="totalUnits", ge=0, le=MOST_UNITS)] = 0
+    kind: Annotated[str, Field(alias="usageType")]
+
+
 class Notification(CamelInput):
     """One notification, told by its members. What is not known here is skipped."""
 
@@ -70,6 +90,7 @@ class Told(NamedTuple):
 
     subject: str | None
     seen: Sighting | None
+    use: PackageUse | None = None
 
 
 NOTHING = Told(None, None)
@@ -78,10 +99,10 @@ NOTHING = Told(None, None)
 def tell(params: Notification, now: float) -> Told:
     """Which kind it is, by its members (the charging system sends no type).
 
-    A usage push names no ICCID, so no intent can be told from it: it is taken, and nothing is kept of it.
+    A usage push holds a count, so it is its own subject: the same one again is a repetition whatever came between.
     """
     if params.subscriber_prepaid_package is not None:
-        return NOTHING
+        return Told(None, None, usage(params.subscriber_prepaid_package))
     if params.location_update is not None:
         return Told(None, location(params.location_update, now))
     iccid, status = params.iccid, params.status
@@ -90,6 +111,20 @@ def tell(params: Notification, now: float) -> Told:
     if len(iccid) > LONGEST_WORD or len(status) > LONGEST_WORD:
         return NOTHING
     return Told(iccid, Sighting("esim.status", iccid, None, None, orjson.dumps({"status": status}).decode(), now, None, None))
+
+
+def usage(value: JsonValue) -> PackageUse | None:
+    """What was used of a package, if it is data. Choice: a push that makes no sense is taken and skipped, since its sender cannot mend it.
+
+    Choice: more than the whole package cannot be used of it, so more is the whole.
+    """
+    try:
+        told = PackageUsage.model_validate(value)
+    except ValidationError:
+        return None
+    if told.kind != "DATA":
+        return None
+    return PackageUse(told.package_id, min(told.used, told.total) if told.total else told.used)
 
 
 def location(update: LocationUpdate, now: float) -> Sighting:

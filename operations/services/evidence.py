@@ -2,18 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from clients.ocs.moment import read_time
 from clients.ocs.wire.package import Package
 from clients.ocs.wire.subscriber import Subscriber
 from operations.services.package_state import days_of, ends_at, starts_at
 from operations.services.stock import iccid_of, is_free
+from registry.errors import OcsError
 from storage.issuance import IssuanceRow
 from storage.stock import Look
 
 # Choice: how far the charging system's clock may be from ours, and how far a window of days may begin from the draw.
 SKEW = timedelta(minutes=20)
+# How far apart the clocks may be for a SIM that came into stock after the look and was drawn at once.
+NEAR = timedelta(minutes=2)
+# Choice: how long after its dispatch a call may still take effect; it is how long nothing must have happened before it has failed.
+LATEST = timedelta(minutes=15)
+Fit: TypeAlias = Literal["shows", "similar", "other", "unreadable"]
 
 
 class Candidate(NamedTuple):
@@ -32,16 +38,11 @@ class Verdict(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """The account as it is now: its lines by ICCID, whether all could be read, and the packages of those no longer in stock."""
+    """The account as it is now: its lines by ICCID, whether all could be read, and the packages of those that were suspected."""
 
     lines: Mapping[str, Subscriber]
     complete: bool
     packages: Mapping[str, Sequence[Package]]
-
-
-def changed(look: Look, scene_lines: Mapping[str, Subscriber]) -> list[str]:
-    """The ICCIDs that were in stock and are not there now."""
-    return sorted(iccid for iccid in look.free if iccid not in scene_lines or not is_free(scene_lines[iccid]))
 
 
 def by_iccid(rows: Sequence[Subscriber]) -> dict[str, Subscriber]:
@@ -49,40 +50,86 @@ def by_iccid(rows: Sequence[Subscriber]) -> dict[str, Subscriber]:
     return {iccid: row for row in rows if (iccid := iccid_of(row)) is not None}
 
 
+def suspects(row: IssuanceRow, look: Look, lines: Mapping[str, Subscriber], known: Sequence[IssuanceRow]) -> list[str]:
+    """The ICCIDs that may have been drawn: nobody's, not in stock, though they were, or were taken from it then."""
+    claimed = {other.held for other in known if keeps(other, look)}
+    taken = {iccid for iccid, line in lines.items() if was_taken(line, row)}
+    found = stocked(look, known) | taken
+    return sorted(iccid for iccid in found if iccid not in claimed and not (iccid in lines and is_free(lines[iccid])))
+
+
+def stocked(look: Look, known: Sequence[IssuanceRow]) -> frozenset[str]:
+    """The ICCIDs that were in stock at the look, and those that rows of the ledger gave back since."""
+    return look.free | {other.iccid for other in known if other.iccid is not None and not keeps(other, look)}
+
+
+def keeps(other: IssuanceRow, look: Look) -> bool:
+    """Whether a row surely has its ICCID: it did not give it back, and the look did not see it in stock all the same."""
+    if other.held is None or other.state in ("rollback_pending", "rollback_unknown"):
+        return False
+    return f"{other.held} {other.organisation} {other.key}" not in look.returned.split("\n")
+
+
+def was_taken(line: Subscriber, row: IssuanceRow) -> bool:
+    """Whether the SIM left the stock when the draw may have taken it: it may have come into stock after the look."""
+    moment = moment_of(line.get("sim", {}).get("affectationDateUtc"))
+    return moment is not None and in_time(moment, row, NEAR)
+
+
 def judge(row: IssuanceRow, look: Look, scene: Scene, known: Sequence[IssuanceRow]) -> Verdict:
-    """Evidence of success is exactly one unclaimed line that shows the draw; evidence of failure is that nothing is unexplained."""
-    held = {other.held for other in known if other.held is not None}
-    given_up = {other.iccid for other in known if other.updated >= look.taken}
+    """Evidence of success is exactly one unclaimed line that shows the draw; evidence of failure is that nothing is unexplained.
+
+    Two kinds of line hinder no success, but are no proof of failure: one with the template and another window (the charging system
+    may have understood the window otherwise than we do), and one that shows the draw and was not in stock at the look.
+    """
     candidates: list[Candidate] = []
-    unexplained = False
-    for iccid in changed(look, scene.lines):
-        if iccid in held:
-            continue
-        line, packages = scene.lines.get(iccid), scene.packages.get(iccid, ())
-        shows = [package for package in packages if matches(package, row)]
-        if line is not None and len(shows) == 1:
-            candidates.append(Candidate(iccid, line, shows[0]))
-        elif line is None or shows or not (packages or iccid in given_up):
+    similar = unexplained = False
+    for iccid in suspects(row, look, scene.lines, known):
+        line, packages = scene.lines.get(iccid), scene.packages.get(iccid)
+        if line is None or packages is None:
             unexplained = True
+            continue
+        theirs = {other.package_id for other in known if other.iccid == iccid}
+        rest = [package for package in packages if package.get("subscriberprepaidpackageid") not in theirs]
+        fits = [fit(package, row) for package in rest]
+        if iccid not in stocked(look, known):
+            similar = similar or "shows" in fits or "unreadable" in fits or not fits
+        elif fits.count("shows") == 1 and "unreadable" not in fits:
+            candidates.append(Candidate(iccid, line, rest[fits.index("shows")]))
+        elif "shows" in fits or "unreadable" in fits or not (fits or theirs):
+            unexplained = True
+        similar = similar or "similar" in fits
     if len(candidates) == 1 and not unexplained:
         return Verdict("found", candidates[0])
-    sure = not candidates and not unexplained and look.complete and scene.complete and row.replied is None
+    sure = not (candidates or unexplained or similar) and look.complete and scene.complete and row.replied is None
     return Verdict("clear" if sure else "unclear", None)
 
 
-def matches(package: Package, row: IssuanceRow) -> bool:
-    """Whether a package is of the template and the window that were asked for, and was assigned no earlier."""
-    template = package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid")
+def fit(package: Package, row: IssuanceRow) -> Fit:
+    """Whether a package is of the template and the window that were asked for, and was assigned when the draw was sent."""
+    template = template_of(package)
+    if template is None:
+        return "unreadable"
     if template != row.template_id:
-        return False
+        return "other"
+    assigned = moment_of(package.get("tsassigned"))
+    if assigned is not None and not in_time(assigned, row):
+        return "similar"
+    return "shows" if in_window(package, row) else "similar"
+
+
+def template_of(package: Package) -> int | None:
+    """The template it was made from; nothing when the charging system does not say."""
+    return package.get("templateId") or package.get("packageTemplate", {}).get("prepaidpackagetemplateid")
+
+
+def in_time(moment: datetime, row: IssuanceRow, before: timedelta = SKEW) -> bool:
+    """Whether the draw may have happened then."""
     dispatched = datetime.fromtimestamp(row.dispatched, UTC)
-    assigned = package.get("tsassigned")
-    if assigned is not None and read_time(assigned) < dispatched - SKEW:
-        return False
-    return in_window(package, row, dispatched)
+    return dispatched - before <= moment <= dispatched + LATEST + SKEW
 
 
-def in_window(package: Package, row: IssuanceRow, dispatched: datetime) -> bool:
+def in_window(package: Package, row: IssuanceRow) -> bool:
     """Dates that were given are exact; days run from the draw; without either the package waited for its first use."""
     start, end = starts_at(package), ends_at(package)
     if row.period is not None:
@@ -92,4 +139,14 @@ def in_window(package: Package, row: IssuanceRow, dispatched: datetime) -> bool:
         return True
     if start is None or end is None:
         return days_of(package) == row.validity_days
-    return abs(end - start - timedelta(days=row.validity_days)) < timedelta(hours=1) and abs(start - dispatched) < SKEW
+    return abs(end - start - timedelta(days=row.validity_days)) < timedelta(hours=1) and in_time(start, row)
+
+
+def moment_of(text: str | None) -> datetime | None:
+    """A date of the charging system."""
+    if text is None:
+        return None
+    try:
+        return read_time(text)
+    except ValueError:
+        raise OcsError("The charging system gave a date that cannot be read", before_execution=True) from None

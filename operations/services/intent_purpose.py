@@ -13,6 +13,7 @@ from operations.services.purpose import UNKNOWN, unknown_outcome
 from registry.errors import Refusal
 from registry.ids import Ids
 from registry.ports import Conclusion
+from storage.catching_up import catch_up
 from storage.connection import Connection
 from storage.events import emit
 from storage.intents import (
@@ -69,6 +70,8 @@ class IntentPurpose:
         given = give_esim(connection, intent=id, organisation=organisation, iccid=esim.iccid, esim=sealed)
         if given is not None:
             emit(connection, event=drawn_event(row, plan=given.plan_id, now=now, ids=self.ids), ids=self.ids)
+            named = {"intent": id, "organisation": organisation, "iccid": esim.iccid}
+            catch_up(connection, **named, package_id=row.package_id, since=row.dispatched, now=now, ids=self.ids)
         return Conclusion(self.status, self.view(connection), False, "ok" if self.warning is None else "unresolved_issuance")
 
     def failed(self, connection: Connection, row: IssuanceRow, refusal: Refusal) -> Conclusion:

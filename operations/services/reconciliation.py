@@ -8,13 +8,14 @@ import orjson
 
 from operations.deps import Deps
 from operations.services.drawn_esim import DrawnEsim, found_esim
-from operations.services.evidence import Candidate, Scene, Verdict, by_iccid, changed, judge, matches
-from operations.services.fleet import lines_of
+from operations.services.evidence import LATEST, Candidate, Scene, Verdict, by_iccid, fit, judge, suspects
+from operations.services.fleet import Fleet, lines_of
 from operations.services.intent_purpose import IntentPurpose
 from operations.services.inventory_purpose import InventoryPurpose
 from operations.services.ledger import settle_failed, settle_issued
 from operations.services.purpose import MANUAL, Purpose, nothing_drawn
 from operations.services.reached import Upstream
+from operations.services.stock import is_whole
 from operations.services.upstream import reach_for
 from registry.errors import OcsError, Refusal
 from registry.ports import Conclusion, Line
@@ -23,12 +24,12 @@ from storage.claims import settle_unknown
 from storage.connection import Connection
 from storage.intents import find_intent
 from storage.issuance import IssuanceRow, holder_of
-from storage.reconciling import claim_unknown, hand_over, is_due, known_of, look_later, rivals_of
+from storage.reconciling import claim_unknown, hand_over, hold, is_due, known_of, look_later, rivals_of
 from storage.sealed_fields import claim_field
-from storage.stock import read_look
+from storage.stock import read_look, was_returned
 
 AT_ONCE = 20
-CLEAR_SECONDS = 15 * 60
+CLEAR_SECONDS = LATEST.total_seconds()
 PATIENCE_SECONDS = 24 * 3600
 SOON_SECONDS, LATER_SECONDS = 30, 300
 Outcome = Literal["issued", "failed", "manual", "open"]
@@ -36,10 +37,35 @@ Outcome = Literal["issued", "failed", "manual", "open"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was read for a row."""
+    """What was read for a row, and when the reading began: it tells nothing of what happened later."""
 
     verdict: Verdict
     esim: DrawnEsim | None
+    at: float
+
+
+class Survey:
+    """The lines of the accounts that one batch of rows is about, each account read once; what failed is not asked again for the next."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._read: dict[tuple[str, int], tuple[float, Upstream, Fleet]] = {}
+        self._failed: dict[tuple[str, int], Refusal] = {}
+
+    async def lines(self, row: IssuanceRow) -> tuple[float, Upstream, Fleet]:
+        """The account's lines, and when they were read."""
+        place = (row.organisation, row.account_id)
+        if place in self._failed:
+            raise self._failed[place]
+        if place not in self._read:
+            at = self._deps.clock.now()
+            try:
+                upstream = await reach_for(self._deps, row.organisation)
+                self._read[place] = at, upstream, await lines_of(upstream, [row.account_id])
+            except Refusal as refusal:
+                self._failed[place] = refusal
+                raise
+        return self._read[place]
 
 
 class Reconciliation:
@@ -55,42 +81,44 @@ class Reconciliation:
         while await deps.store.read(is_due, now_ms=self._now_ms()):
             token = deps.ids.new("lse_")
             rows = await deps.store.write(claim_unknown, token=token, now_ms=self._now_ms(), most=AT_ONCE)
+            survey = Survey(deps)
             for row in rows:
-                settled += await self._settle(row, token) != "open"
+                settled += await self._settle(row, token, survey) != "open"
             if not rows:
                 break
         return settled
 
-    async def _settle(self, row: IssuanceRow, token: str) -> Outcome:
+    async def _settle(self, row: IssuanceRow, token: str, survey: Survey) -> Outcome:
         deps = self._deps
+        began = deps.clock.now()
         try:
-            finding = await find_out(deps, row)
+            finding = await find_out(deps, row, survey)
         except Refusal as refusal:
             self._report(f"an issuance of account {row.account_id} could not be looked into yet: {refusal.error_code}")
-            finding = Finding(Verdict("unclear", None), None)
+            finding = Finding(Verdict("unclear", None), None, began)
         return await deps.store.write(apply, deps=deps, row=row, token=token, finding=finding, now=deps.clock.now())
 
     def _now_ms(self) -> int:
         return int(self._deps.clock.now() * 1000)
 
 
-async def find_out(deps: Deps, row: IssuanceRow) -> Finding:
+async def find_out(deps: Deps, row: IssuanceRow, survey: Survey) -> Finding:
     """Read the account, and judge."""
-    upstream = await reach_for(deps, row.organisation)
+    at, upstream, fleet = await survey.lines(row)
     look = await deps.store.read(read_look, stock=row.stock)
     if look is None:
-        return Finding(Verdict("unclear", None), None)
-    fleet = await lines_of(upstream, [row.account_id])
+        return Finding(Verdict("unclear", None), None, at)
     lines = by_iccid(fleet.rows)
+    known = await deps.store.read(known_of, account_id=row.account_id, since=look.taken)
     packages = {
         iccid: (await upstream.ocs.packages.list_packages(lines[iccid].get("subscriberId", 0))).get("packages", [])
-        for iccid in changed(look, lines)
+        for iccid in suspects(row, look, lines, known)
         if iccid in lines
     }
     known = await deps.store.read(known_of, account_id=row.account_id, since=look.taken)
-    verdict = judge(row, look, Scene(lines, not fleet.incomplete, packages), known)
+    verdict = judge(row, look, Scene(lines, is_whole(fleet), packages), known)
     esim = None if verdict.candidate is None else await esim_of(upstream, verdict.candidate)
-    return Finding(verdict, esim)
+    return Finding(verdict, esim, at)
 
 
 async def esim_of(upstream: Upstream, candidate: Candidate) -> DrawnEsim:
@@ -104,46 +132,57 @@ async def esim_of(upstream: Upstream, candidate: Candidate) -> DrawnEsim:
 
 
 def apply(connection: Connection, *, deps: Deps, row: IssuanceRow, token: str, finding: Finding, now: float) -> Outcome:
-    """What the evidence says, in one transaction with the check that nobody else could be meant by it."""
-    kind, esim = finding.verdict.kind, finding.esim
-    if kind == "found" and esim is not None and is_alone(connection, row, finding):
-        concluded = settle_issued(
-            connection,
-            purpose=purpose_of(connection, deps, row),
-            organisation=row.organisation,
-            key=row.key,
-            esim=esim,
-            now=now,
-            note="found",
-        )
-        return "open" if concluded.unknown else keep(connection, deps, row, concluded, now, "issued")
-    since = (row.clear_since or now) if kind == "clear" else None
-    if since is not None and now - since >= CLEAR_SECONDS:
-        refusal = nothing_drawn()
-        purpose = purpose_of(connection, deps, row)
-        concluded = settle_failed(
-            connection, purpose=purpose, organisation=row.organisation, key=row.key, refusal=refusal, now=now, note="nothing drawn"
-        )
-        return "open" if concluded.unknown else keep(connection, deps, row, concluded, now, "failed")
-    if kind != "clear" and now - row.dispatched >= PATIENCE_SECONDS:
-        handed = hand_over(connection, organisation=row.organisation, key=row.key, now=now)
-        if handed is not None:
-            return keep(connection, deps, row, purpose_of(connection, deps, row).unknown(connection, handed, MANUAL), now, "manual")
-    pause = SOON_SECONDS if now - row.dispatched < 2 * CLEAR_SECONDS else LATER_SECONDS
-    look_later(connection, row=row, token=token, next_ms=int((now + pause) * 1000), clear_since=since)
-    return "open"
+    """What the evidence says, in one transaction with the check that nobody else could be meant by it, and that the row is ours still."""
+    if not hold(connection, row=row, token=token):
+        return "open"
+    kind = finding.verdict.kind
+    settled: Outcome = "open"
+    since = (row.clear_since or finding.at) if kind == "clear" else None
+    if kind == "found" and is_alone(connection, row, finding):
+        settled = settle_found(connection, deps, row, finding, now)
+    elif since is not None and finding.at - since >= CLEAR_SECONDS:
+        settled = settle_clear(connection, deps, row, now)
+    if settled == "open" and kind != "clear" and now - row.dispatched >= PATIENCE_SECONDS:
+        settled = give_up(connection, deps, row, now)
+    if settled == "open":
+        pause = SOON_SECONDS if now - row.dispatched < 2 * CLEAR_SECONDS else LATER_SECONDS
+        look_later(connection, row=row, token=token, next_ms=int((now + pause) * 1000), clear_since=since)
+    return settled
+
+
+def settle_found(connection: Connection, deps: Deps, row: IssuanceRow, finding: Finding, now: float) -> Outcome:
+    """The eSIM is this key's."""
+    if finding.esim is None:
+        return "open"
+    purpose, esim = purpose_of(connection, deps, row), finding.esim
+    concluded = settle_issued(connection, purpose=purpose, organisation=row.organisation, key=row.key, esim=esim, now=now, note="found")
+    return "open" if concluded.unknown else keep(connection, deps, row, concluded, now, "issued")
+
+
+def settle_clear(connection: Connection, deps: Deps, row: IssuanceRow, now: float) -> Outcome:
+    """Nothing was drawn."""
+    purpose, named = purpose_of(connection, deps, row), {"organisation": row.organisation, "key": row.key}
+    concluded = settle_failed(connection, purpose=purpose, **named, refusal=nothing_drawn(), now=now, note="nothing drawn")
+    return "open" if concluded.unknown else keep(connection, deps, row, concluded, now, "failed")
+
+
+def give_up(connection: Connection, deps: Deps, row: IssuanceRow, now: float) -> Outcome:
+    """From now on only a person settles it."""
+    handed = hand_over(connection, organisation=row.organisation, key=row.key, now=now)
+    if handed is None:
+        return "open"
+    return keep(connection, deps, row, purpose_of(connection, deps, row).unknown(connection, handed, MANUAL), now, "manual")
 
 
 def is_alone(connection: Connection, row: IssuanceRow, finding: Finding) -> bool:
-    """The line is nobody's, and no other draw that was under way could have been given it."""
+    """The line is nobody's, or in stock again before the draw; and no other draw that was under way could have been given it."""
     candidate = finding.verdict.candidate
-    if candidate is None or holder_of(connection, iccid=candidate.iccid) is not None:
+    if candidate is None:
         return False
-    for rival in rivals_of(connection, row=row):
-        look = read_look(connection, stock=rival.stock)
-        if look is None or (candidate.iccid in look.free and matches(candidate.package, rival)):
-            return False
-    return True
+    holder = holder_of(connection, iccid=candidate.iccid)
+    if holder is not None and not was_returned(connection, stock=row.stock, holder=holder):
+        return False
+    return not any(fit(candidate.package, rival) in ("shows", "unreadable") for rival in rivals_of(connection, row=row))
 
 
 def purpose_of(connection: Connection, deps: Deps, row: IssuanceRow) -> Purpose:

@@ -5,10 +5,12 @@ from typing import Literal, NamedTuple
 from clients.ocs.failure import OcsNotFound
 from operations.deps import Deps
 from operations.services.drawn_esim import DrawnEsim, found_esim
+from operations.services.evidence import fit, template_of
 from operations.services.ledger import settle_failed, settle_issued
 from operations.services.purpose import nothing_drawn
 from operations.services.reconciliation import keep_answer, purpose_of
 from operations.services.rollback import ROLLED_BACK
+from operations.services.stock import is_free
 from operations.services.upstream import reach_for
 from registry.errors import Conflict, NotFound
 from registry.ports import Line
@@ -17,6 +19,7 @@ from storage.connection import Connection
 from storage.intents import end_intent
 from storage.issuance import UNSETTLED, IssuanceRow, find_issuance, holder_of
 from storage.rollbacks import finish_rollback, resume_issued
+from storage.stock import was_returned
 
 Decision = Literal["issued", "failed", "rolled_back", "still_issued"]
 OF_ISSUE, OF_ROLLBACK = ("issued", "failed"), ("rolled_back", "still_issued")
@@ -46,9 +49,12 @@ async def look_up(deps: Deps, row: IssuanceRow, iccid: str) -> DrawnEsim:
     subscriber_id = line.get("subscriberId", 0)
     if line.get("accountId") != row.account_id:
         raise NotSettled(f"The line {iccid} is not of account {row.account_id}, which the eSIM was to be drawn from")
+    if is_free(line):
+        raise NotSettled(f"The SIM of {iccid} is in stock, so it was not drawn, or was given back")
     packages = (await upstream.ocs.packages.list_packages(subscriber_id)).get("packages", [])
-    found = [package for package in packages if package.get("templateId") == row.template_id]
-    package_id = found[-1].get("subscriberprepaidpackageid") if found else None
+    found = [package for package in packages if template_of(package) == row.template_id]
+    shows = [package for package in found if fit(package, row) == "shows"] or found
+    package_id = shows[-1].get("subscriberprepaidpackageid") if shows else None
     if package_id is None:
         raise NotSettled(f"The line {iccid} has no package of template {row.template_id}, which was asked for")
     return found_esim(iccid, line.get("sim", {}), subscriber_id=subscriber_id, package_id=package_id)
@@ -78,11 +84,13 @@ def settle_outcome(connection: Connection, deps: Deps, row: IssuanceRow, settlem
         )
     else:
         holder = holder_of(connection, iccid=settlement.esim.iccid)
-        if holder is not None:
+        if holder is not None and not was_returned(connection, stock=row.stock, holder=holder):
             raise NotSettled(f"The eSIM {settlement.esim.iccid} belongs to the issuance {holder.key} of {holder.organisation}")
         concluded = settle_issued(
             connection, purpose=purpose, organisation=row.organisation, key=row.key, esim=settlement.esim, now=now, note=note
         )
+    if concluded.unknown:
+        raise settled_meanwhile()
     keep_answer(connection, deps, row, concluded)
 
 
@@ -92,11 +100,18 @@ def settle_rollback(connection: Connection, row: IssuanceRow, settlement: Settle
         raise NotSettled(f"This issuance is {row.state}; only one in rollback_unknown is settled as {settlement.decision}")
     note = f"settled by {settlement.by}"
     if settlement.decision == "still_issued":
-        resume_issued(connection, organisation=row.organisation, key=row.key, note=note, now=now)
-        return
-    finish_rollback(connection, organisation=row.organisation, key=row.key, steps=None, note=note, now=now)
-    if row.intent is not None:
+        settled = resume_issued(connection, organisation=row.organisation, key=row.key, note=note, now=now)
+    else:
+        settled = finish_rollback(connection, organisation=row.organisation, key=row.key, steps=None, note=note, now=now) is not None
+    if not settled:
+        raise settled_meanwhile()
+    if settlement.decision == "rolled_back" and row.intent is not None:
         end_intent(connection, intent=row.intent, organisation=row.organisation, error=ROLLED_BACK)
+
+
+def settled_meanwhile() -> NotSettled:
+    """Somebody was faster."""
+    return NotSettled("This issuance was settled meanwhile; look at it again")
 
 
 def audit_of(row: IssuanceRow, deps: Deps, settlement: Settlement, now: float) -> Line:

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import sqlite3
 import subprocess
 from collections.abc import Generator, Iterator
@@ -85,6 +86,23 @@ def test_a_worker_process_delivers_what_a_server_process_wrote(settings: dict[st
         assert (process.returncode, rest) == (0, "")
         assert got == event_ids(http)
         assert hook.seen.empty()
+
+
+def test_metrics_are_shown_by_servers_and_workers_at_an_address_of_their_own(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = int(taken.getsockname()[1])
+        given = {"SERVICE_METRICS_PORT": str(port), "SERVICE_WORKER": "false", "SERVICE_SECRET_KEYS": KEYS}
+        message = f"SERVICE_METRICS_PORT: port {port} on 127.0.0.1: Address already in use; give each process of a machine its own port"
+        for command in (["worker"], ["serve", "--port", "0"]):
+            assert message in refused(*command, cwd=tmp_path, **given)[1]
+    url = f"http://127.0.0.1:{port}/metrics"
+    with running(tmp_path / "data", given) as server:
+        assert "reseller_deliveries_pending 0.0" in httpx.get(url).text
+        assert httpx.get(f"{server.base_url}/metrics").status_code == 404
+    with worker(tmp_path, **given) as process:
+        assert 'reseller_chore_last_success_timestamp_seconds{chore="retention"}' in httpx.get(url).text
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=20)[1] == "" and process.returncode == 0
 
 
 def hasten(data: Path) -> int:

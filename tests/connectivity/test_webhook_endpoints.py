@@ -4,15 +4,17 @@ import asyncio
 import base64
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import cast
 
 import httpx
 import pytest
 from inline_snapshot import Is, snapshot
 
 from registry.limits import Tier
+from storage.outbox import Outcome, ack, claim
 from tests.clients.webhooks.receiver import receiver, status
 from tests.databases import NO_POSTGRES, migrated_postgres
-from tests.deliveries.post_office import PostOffice, open_post_office
+from tests.deliveries.post_office import PostOffice, open_post_office, read
 
 pytestmark = pytest.mark.anyio
 
@@ -200,6 +202,110 @@ async def test_ten_of_twelve_concurrent_replays_are_made(office: PostOffice) -> 
 async def test_a_since_that_is_no_time_is_refused(office: PostOffice, since: object) -> None:
     endpoint, _ = await office.endpoint(URL)
     assert (await office.http.post(f"{PATH}/{endpoint}/replay", json={"since": since})).status_code == 400
+
+
+async def sent_again(office: PostOffice, endpoint: str, delivery: object) -> object:
+    answer = await office.http.post(f"{PATH}/{endpoint}/replay", json={"delivery": delivery})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["replayed"]
+
+
+async def one_delivery(office: PostOffice, event: str) -> dict[str, object]:
+    (delivery,) = await office.deliveries(event)
+    return delivery
+
+
+async def only_one_is_sent_again(office: PostOffice) -> None:
+    """The same event once more, with a new signature."""
+    worker = office.worker()
+    async with receiver(status("200 OK")) as there:
+        endpoint, secret = await office.endpoint(there.url())
+        arrived = await office.emit("arrived")
+        await worker.step()
+        named = (await one_delivery(office, arrived))["id"]
+        office.clock.advance(60)
+        assert await sent_again(office, endpoint, named) == 1
+        assert await sent_again(office, endpoint, named) == 0  # it is on its way: nothing is doubled
+        assert await worker.step() == 1
+    first, again = (read(request) for request in there.requests)
+    assert (first.body, first.headers["webhook-id"]) == (again.body, again.headers["webhook-id"])
+    again.verified(secret, office.clock.now())
+    assert [attempt["number"] for attempt in attempts_of(await one_delivery(office, arrived))] == [1, 2]
+
+
+def attempts_of(delivery: dict[str, object]) -> list[dict[str, object]]:
+    return cast(list[dict[str, object]], delivery["attempts"])
+
+
+async def test_a_delivery_that_arrived_is_sent_again_when_it_is_named(office: PostOffice) -> None:
+    await only_one_is_sent_again(office)
+
+
+@pytest.mark.postgres
+async def test_a_delivery_that_arrived_is_sent_again_when_it_is_named_on_postgresql(tmp_path: Path) -> None:
+    with migrated_postgres() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        async with open_post_office(tmp_path, url) as office:
+            await only_one_is_sent_again(office)
+
+
+async def test_of_several_failed_deliveries_only_the_named_one_is_sent_again(office: PostOffice) -> None:
+    async with receiver(status("410 Gone")) as there:
+        endpoint, _ = await office.endpoint(there.url())
+        events = [await office.emit(f"{number}") for number in range(3)]
+        await office.worker().step()
+        await office.http.post(f"{PATH}/{endpoint}/enable")
+    assert await sent_again(office, endpoint, (await one_delivery(office, events[1]))["id"]) == 1
+    assert [(await office.states(event))[0][0] for event in events] == ["failed", "pending", "failed"]
+
+
+async def test_a_delivery_that_waits_or_is_under_way_is_not_doubled(office: PostOffice) -> None:
+    endpoint, _ = await office.endpoint(URL)
+    event = await office.emit()
+    named = (await one_delivery(office, event))["id"]
+    assert await sent_again(office, endpoint, named) == 0
+    now_ms = int(office.clock.now() * 1000)
+    (row,) = (await office.store.write(claim, token="one", now_ms=now_ms, most=9)).leased
+    assert await sent_again(office, endpoint, named) == 0
+    done = Outcome(row.id, row.endpoint_id, "one", now_ms, "ok", 5, "ok", None)
+    assert await office.store.write(ack, outcomes=[done]) == 1  # its lease was left to it
+    assert await office.states(event) == [("delivered", ["ok"])]
+
+
+async def test_an_unknown_delivery_and_one_of_another_endpoint_are_the_same_404_and_count_no_replay(office: PostOffice) -> None:
+    endpoint, _ = await office.endpoint(URL)
+    stranger = await office.world.caller(Tier.FREE)
+    async with office.world.client(stranger.secret) as http:
+        await http.post(PATH, json={"url": URL})
+    foreign = await office.emit("theirs", organisation=stranger.organisation)
+    async with office.world.client(stranger.secret) as http:
+        theirs = (await http.get(f"/v1/connectivity/events/{foreign}/deliveries")).json()["data"][0]["id"]
+    event = await office.emit("ours")
+    other, _ = await office.endpoint(URL)
+    ours = (await one_delivery(office, event))["id"]
+    errors: set[str] = set()
+    for where, named in ((endpoint, theirs), (endpoint, "dlv_0"), (other, ours)) * 4:
+        answer = await office.http.post(f"{PATH}/{where}/replay", json={"delivery": named})
+        assert (answer.status_code, answer.json()["code"], answer.json()["param"]) == (404, "not_found", "delivery")
+        errors.add(answer.json()["error"].replace(str(named), "dlv_0").replace(where, "we_0"))
+    assert errors == {"The webhook endpoint we_0 has no delivery dlv_0"}
+
+
+async def test_a_time_and_a_delivery_together_are_refused_with_the_way_out(office: PostOffice) -> None:
+    endpoint, _ = await office.endpoint(URL)
+    answer = await office.http.post(f"{PATH}/{endpoint}/replay", json={"since": 5, "delivery": "dlv_0"})
+    body = answer.json()
+    del body["request_id"]
+    assert answer.status_code == 400
+    assert body == snapshot(
+        {
+            "error": "since (5) and delivery (dlv_0) were given together; one delivery is sent again whenever it was queued",
+            "code": "invalid_request",
+            "param": "since",
+            "hint": "Send delivery alone for one delivery, or since alone for all that failed since then",
+        }
+    )
 
 
 async def test_a_secret_stands_in_no_other_answer_no_event_no_log_and_no_byte_of_the_database(office: PostOffice, tmp_path: Path) -> None:

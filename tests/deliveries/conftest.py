@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import NO_POSTGRES, empty, migrated_postgres
+from tests.databases import NO_POSTGRES, empty, migrated_postgres, migrated_sqlite
 from tests.deliveries.post_office import PostOffice, open_post_office
+from tests.deliveries.transaction import Opened, on_postgresql, on_sqlite
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +38,12 @@ async def on_both(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Po
 async def office(tmp_path: Path) -> AsyncGenerator[PostOffice]:
     async with open_post_office(tmp_path) as office:
         yield office
+
+
+@pytest.fixture
+def opened(tmp_path: Path, database_url: str | None) -> Opened:
+    """Opens a transaction over an empty database; nothing of it is kept."""
+    if database_url is not None:
+        return lambda: on_postgresql(database_url)
+    path = migrated_sqlite(tmp_path).removeprefix("sqlite:///")
+    return lambda: on_sqlite(path)

@@ -1,6 +1,6 @@
 """A whole service whose webhooks may reach loopback, its worker, and receivers that understand what they get."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,9 @@ from registry.limits import Limits, Tier
 from storage.events import NewEvent, emit
 from storage.store import Store
 from tests.world import CountingIds, Credentials, SettableClock, World, open_world
-from transports.worker import Worker
+from transports.chores import Chore
+from transports.retention import retention
+from transports.worker import Listener, Worker
 
 LOOPBACK = parse_networks(["127.0.0.0/8"])
 QUICK = OutboundLimits(connections=200, keepalive_seconds=None, connect_seconds=2.0, total_seconds=2.0)
@@ -74,7 +76,15 @@ class PostOffice:
     def store(self) -> Store:
         return self.world.store
 
-    def worker(self, *, ids: CountingIds | None = None, sender: Sender | None = None, store: Store | None = None) -> Worker:
+    def worker(
+        self,
+        *,
+        ids: CountingIds | None = None,
+        sender: Sender | None = None,
+        store: Store | None = None,
+        chores: Sequence[Chore] | None = None,
+        listener: Listener | None = None,
+    ) -> Worker:
         """A worker as a process makes it; its wake is the API's."""
         made = Worker(
             store=store or self.store,
@@ -83,6 +93,8 @@ class PostOffice:
             clock=self.clock,
             ids=ids or self.world.ids,
             report=self.reports.append,
+            chores=[retention(store or self.store, self.clock)] if chores is None else chores,
+            listener=listener,
         )
         self.world.pipeline.deps = replace(self.world.pipeline.deps, wake_worker=made.wake)
         return made

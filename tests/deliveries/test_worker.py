@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,7 @@ import sqlalchemy as sa
 from clients.webhooks.schedule import DELAYS
 from storage.connection import Connection
 from storage.endpoints import rotate_secret
+from storage.listener import open_listener
 from storage.outbox import next_due
 from storage.schema import AuditTable, ClaimTable
 from storage.statement import Query, table
@@ -349,6 +351,34 @@ async def test_a_call_that_makes_work_wakes_the_worker(office: PostOffice, monke
     assert await office.states(event) == [("delivered", ["ok", "ok", "status:410", "ok"])]
 
 
+@pytest.mark.postgres
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+async def test_a_commit_of_another_process_wakes_the_worker(
+    on_both: PostOffice, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = on_both
+    monkeypatch.setattr("transports.worker.POLL_SECONDS", 3600.0)
+    async with receiver(status("200 OK")) as there:
+        endpoint, _ = await office.endpoint(there.url())
+        worker = office.worker(listener=open_listener(database_url, office.reports.append))
+        office.world.pipeline.deps = replace(office.world.pipeline.deps, wake_worker=lambda: None)  # as in another process
+        running = asyncio.create_task(worker.run())
+        for number in range(1, 4):
+            await office.emit(f"{number}")
+            await until(lambda number=number: len(there.requests) == number)
+            await all_ended(office)
+        there.answer = status("410 Gone")
+        await office.emit("refused")
+        await until(lambda: len(there.requests) == 4)
+        await all_ended(office)
+        await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/enable")
+        assert (await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/replay")).json()["replayed"] == 1
+        await until(lambda: len(there.requests) == 5)
+        worker.stop()
+        await running
+    assert office.reports == []
+
+
 async def test_an_intent_of_a_test_plan_is_told_to_the_endpoint_at_once(office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transports.worker.POLL_SECONDS", 3600.0)
     async with receiver(status("200 OK")) as there:
@@ -419,7 +449,7 @@ async def test_a_round_that_fails_is_reported_and_the_loop_goes_on(office: PostO
     assert not running.done()
     worker.stop()
     await running
-    assert office.reports[0].startswith("worker: a round failed and is repeated: StoreUnavailable")
+    assert "worker: a round failed and is repeated" in {": ".join(line.split(": ")[:2]) for line in office.reports}
 
 
 async def test_a_step_forgets_what_has_outlived_its_time(on_both: PostOffice) -> None:

@@ -8,7 +8,7 @@ from storage.audit import sweep_audit
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench
 from tests.world import NOON, Credentials
-from transports.worker import AUDIT_SECONDS
+from transports.retention import AUDIT_SECONDS
 
 pytestmark = pytest.mark.anyio
 

@@ -147,7 +147,7 @@ def page_of(reply: Reply, where: str) -> Page:
         answer = cast("dict[str, object]", orjson.loads(reply.body))
         events = cast("list[Event]", answer["data"])
         for event in events:
-            if not (event["id"] and event["type"] and event["created"] >= 0 and event["data"]["intent"]):
+            if not (event["id"] and event["type"] and event["created"] >= 0 and "intent" in event["data"]):
                 raise ValueError
         return Page(events, answer["has_more"] is True)
     except (ValueError, LookupError, TypeError):

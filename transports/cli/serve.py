@@ -16,6 +16,7 @@ from registry.catalogue import Selection
 from storage.migrate import SchemaMismatch
 from transports.cli.banner import Started
 from transports.cli.failure import Failure
+from transports.cli.metrics import metrics_of, metrics_socket
 from transports.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -47,12 +48,12 @@ async def listen(settings: Settings, *, as_json: bool) -> None:
     except OSError as error:
         way = "stop what holds it, or use --port 0" if error.errno == errno.EADDRINUSE else "choose another with --host and --port"
         raise Failure(f"port {settings.port} on {settings.host}: {error.strerror}; {way}") from None
-    with bound:
-        await serve_on(bound, settings, as_json=as_json)
+    with bound, metrics_socket(settings) as scraped:
+        await serve_on(bound, scraped, settings, as_json=as_json)
 
 
-async def serve_on(bound: socket.socket, settings: Settings, *, as_json: bool) -> None:
-    """The service behind a bound socket."""
+async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings: Settings, *, as_json: bool) -> None:
+    """The service behind a bound socket, and its metrics behind another."""
     from transports.app import Application
     from transports.cli.opening_log import OpeningLog, loaded_secrets
     from transports.http.deadlines import Deadlines
@@ -75,7 +76,8 @@ async def serve_on(bound: socket.socket, settings: Settings, *, as_json: bool) -
     def ready() -> None:
         print_start(app, demos[0], as_json=as_json)
 
-    await make_server(app, deadlines=deadlines, ids=service.ids, logs=logs, ready=ready).serve(sockets=[bound])
+    async with metrics_of(service, scraped):
+        await make_server(app, deadlines=deadlines, ids=service.ids, logs=logs, ready=ready).serve(sockets=[bound])
 
 
 def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None:

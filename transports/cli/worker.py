@@ -1,8 +1,10 @@
-"""`reseller worker`: deliveries and sweeps as a process of their own, for PostgreSQL with many servers."""
+"""`reseller worker`: deliveries and chores as a process of their own, for PostgreSQL with many servers."""
 
 import os
 import signal
+import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,21 +13,23 @@ import typer
 
 from storage.migrate import SchemaMismatch
 from transports.cli.failure import Failure
+from transports.cli.metrics import metrics_of, metrics_socket
 from transports.settings import Settings, load_settings
 
 
 def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None) -> None:
-    """Deliver webhooks and sweep what has outlived its time, until stopped."""
+    """Deliver webhooks and do the chores beside it, until stopped."""
     from transports.http.serve import run
 
     settings = load_settings(os.environ, env_file=Path(".env"), data=data)
     try:
-        run(work(settings))
+        with metrics_socket(settings) as scraped:
+            run(work(settings, scraped))
     except SchemaMismatch as wrong:
         raise Failure(str(wrong), exit_code=3) from None
 
 
-async def work(settings: Settings) -> None:
+async def work(settings: Settings, scraped: socket.socket | None) -> None:
     """One worker; SIGTERM and SIGINT let it finish the deliveries under way."""
     from transports.cli.opening_log import OpeningLog, loaded_secrets
     from transports.http.serve import listen_to_libraries
@@ -33,14 +37,14 @@ async def work(settings: Settings) -> None:
     from transports.service import build_service
 
     opening = OpeningLog()
-    service = build_service(settings, "http://127.0.0.1:8000", report=opening.note)
+    service = build_service(settings, "http://127.0.0.1:8000", report=opening.note, apart=True)
     secrets = loaded_secrets(settings, service.keyring_text)
     logs = Logs(sys.stderr.buffer.write, service.clock, secrets=secrets, human=sys.stderr.isatty())
     opening.open(logs)
     listen_to_libraries(logs)
     await service.start(seed=False)
     try:
-        async with anyio.create_task_group() as tasks:
+        async with metrics_of(service, scraped), anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)
             tasks.start_soon(stop_on_signal, service.worker.stop)
             logs.note("worker runs")
@@ -51,10 +55,9 @@ async def work(settings: Settings) -> None:
         logs.flush()
 
 
-async def stop_on_signal(stop: object) -> None:
+async def stop_on_signal(stop: Callable[[], None]) -> None:
     """Wait for a signal, then ask the worker to end."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
-            assert callable(stop)
             stop()
             return

@@ -7,12 +7,15 @@ revision = "0003"
 down_revision = "0002"
 
 REAL: sa.Double[float] = sa.Double()
-TABLES = ("issuance", "stock", "job")
+TABLES = ("issuance", "stock", "job", "early_sighting")
 
 
 def upgrade() -> None:
     create_issuance()
     create_stock()
+    create_early_sighting()
+    op.create_index("claim_state", "claim", ["state", "owner"])
+    op.add_column("intent", sa.Column("reported_bytes", sa.BigInteger(), nullable=False, server_default="0"))
     op.create_table(
         "job",
         sa.Column("name", sa.Text(), nullable=False),
@@ -27,8 +30,10 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_index("delivery_queue", "delivery")
     op.create_index("ix_delivery_endpoint_id", "delivery", ["endpoint_id"])
+    op.drop_index("claim_state", "claim")
     for name in reversed(TABLES):
         op.drop_table(name)
+    op.drop_column("intent", "reported_bytes")
 
 
 def create_issuance() -> None:
@@ -80,3 +85,22 @@ def create_stock() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_stock_taken", "stock", ["taken"])
+
+
+def create_early_sighting() -> None:
+    op.create_table(
+        "early_sighting",
+        sa.Column("subject", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("since", REAL, nullable=False),
+        sa.Column("bridge_type", sa.Text(), nullable=False),
+        sa.Column("mcc", sa.Text(), nullable=True),
+        sa.Column("mnc", sa.Text(), nullable=True),
+        sa.Column("data", sa.Text(), nullable=False),
+        sa.Column("occurred_at", REAL, nullable=False),
+        sa.Column("country", sa.Text(), nullable=True),
+        sa.Column("used_bytes", sa.BigInteger(), nullable=True),
+        sa.Column("received", REAL, nullable=False),
+        sa.PrimaryKeyConstraint("subject", "kind", "since"),
+    )
+    op.create_index("ix_early_sighting_received", "early_sighting", ["received"])

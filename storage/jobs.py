@@ -1,0 +1,54 @@
+"""Work that one replica at a time does: a row per job, claimed by a lease and given back with the time it is due next.
+
+`due_ms` is also the visibility timeout: a job whose holder died is due again when its lease ends.
+"""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.connection import Connection
+from storage.schema import JobTable
+from storage.statement import Command, Query, table
+
+JOB = table(JobTable)
+NAME = sa.bindparam("job", type_=sa.Text)
+ENSURE = Command(
+    lambda dialect: (
+        dialect.insert(JOB).values(name=NAME, due_ms=sa.bindparam("first_ms"), lease=None).on_conflict_do_nothing(index_elements=["name"])
+    )
+)
+# PostgreSQL skips the row while another replica holds it; on SQLite the clause renders nothing, and the write lock excludes.
+PICK = sa.select(JOB.c.name).where(JOB.c.name == NAME, JOB.c.due_ms <= sa.bindparam("now_ms")).with_for_update(skip_locked=True)
+CLAIM = Command(
+    sa.update(JOB).where(JOB.c.name.in_(PICK.scalar_subquery())).values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
+)
+DONE = Command(
+    sa.update(JOB).where(JOB.c.name == NAME, JOB.c.lease == sa.bindparam("token")).values(lease=None, due_ms=sa.bindparam("next_ms"))
+)
+
+
+class Due(NamedTuple):
+    """When a job is due."""
+
+    due_ms: int
+
+
+DUE = Query(Due, sa.select(JOB.c.due_ms).where(JOB.c.name == NAME))
+
+
+def due_at(connection: Connection, *, name: str) -> int:
+    """When the job may be claimed; 0 before it was ever claimed. A read, so that an idle replica never takes the write lock."""
+    row = connection.first(DUE, job=name)
+    return row.due_ms if row else 0
+
+
+def claim(connection: Connection, *, name: str, token: str, now_ms: int, lease_ms: int) -> bool:
+    """Take the job for the length of a lease; False when it is not due, or another has it."""
+    connection.run(ENSURE, job=name, first_ms=now_ms)
+    return connection.run(CLAIM, job=name, token=token, now_ms=now_ms, lease_end=now_ms + lease_ms) == 1
+
+
+def done(connection: Connection, *, name: str, token: str, next_ms: int) -> bool:
+    """Let go of the job until it is due again; False when the lease was lost meanwhile, and nothing has changed."""
+    return connection.run(DONE, job=name, token=token, next_ms=next_ms) == 1

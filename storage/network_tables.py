@@ -1,0 +1,74 @@
+"""Tables of what the network and its bridge tell. Part of the schema, as those of schema.py."""
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.named import Named
+
+
+class MeteredLineTable(Named, table=True):
+    """Usage the network metered, as the bridge reported it; `ref` makes a repeated line have no effect."""
+
+    ref: str = Field(primary_key=True, sa_type=sa.Text)
+    intent: str | None = Field(default=None, sa_type=sa.Text)
+    iccid: str = Field(index=True, sa_type=sa.Text)
+    bytes: int = Field(sa_type=sa.BigInteger)
+    usage_type: str = Field(sa_type=sa.Text)
+    mcc: str | None = Field(default=None, sa_type=sa.Text)
+    mnc: str | None = Field(default=None, sa_type=sa.Text)
+    occurred_at: float = Field(sa_type=sa.Double)
+    stored: int = Field(sa_type=sa.BigInteger)
+
+
+class NetworkEventTable(Named, table=True):
+    """What the bridge observed about an intent's line."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    intent: str = Field(index=True, sa_type=sa.Text)
+    iccid: str = Field(sa_type=sa.Text)
+    bridge_type: str = Field(sa_type=sa.Text)
+    mcc: str | None = Field(default=None, sa_type=sa.Text)
+    mnc: str | None = Field(default=None, sa_type=sa.Text)
+    data: str = Field(sa_type=sa.Text)
+    occurred_at: float = Field(sa_type=sa.Double)
+    created: int = Field(sa_type=sa.BigInteger)
+
+
+class CountryEntryTable(Named, table=True):
+    """A line came into a country: the ring behind country-history, the newest 50 of a line. `account_id` is whose it was then."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    iccid: str = Field(sa_type=sa.Text)
+    country: str = Field(sa_type=sa.Text)
+    mcc: str = Field(sa_type=sa.Text)
+    mnc: str | None = Field(default=None, sa_type=sa.Text)
+    account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    occurred_at: float = Field(sa_type=sa.Double)
+    created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("country_entry_line", "iccid", "occurred_at"), sa.Index("country_entry_age", "occurred_at"))
+
+
+class InboundPushTable(Named, table=True):
+    """A notification that was taken: its id or the SHA-256 of its body, so that a repeat changes nothing."""
+
+    digest: str = Field(primary_key=True, sa_type=sa.Text)
+    received: float = Field(sa_type=sa.Double, index=True)
+
+
+class EarlySightingTable(Named, table=True):
+    """What was reported of a line, or of a package, that was nobody's while an eSIM was being drawn; of each kind the one that counts.
+
+    `since` tells totals of different owners apart: when the newest eSIM that may have been meant was sent for.
+    """
+
+    subject: str = Field(primary_key=True, sa_type=sa.Text)
+    kind: str = Field(primary_key=True, sa_type=sa.Text)
+    since: float = Field(primary_key=True, sa_type=sa.Double)
+    bridge_type: str = Field(sa_type=sa.Text)
+    mcc: str | None = Field(default=None, sa_type=sa.Text)
+    mnc: str | None = Field(default=None, sa_type=sa.Text)
+    data: str = Field(sa_type=sa.Text)
+    occurred_at: float = Field(sa_type=sa.Double)
+    country: str | None = Field(default=None, sa_type=sa.Text)
+    used_bytes: int | None = Field(default=None, sa_type=sa.BigInteger)
+    received: float = Field(sa_type=sa.Double, index=True)

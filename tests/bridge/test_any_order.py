@@ -1,0 +1,151 @@
+"""Any order, repetition and mixture of reports, with the moment at which the intent gets its eSIM anywhere among them, tells the same."""
+
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from operations.connectivity.plans import TEST_PLANS
+from operations.services.drawn_esim import DrawnEsim
+from operations.services.intent_purpose import IntentPurpose
+from operations.services.ledger import settle_issued
+from storage.connection import Connection
+from storage.intents import IntentRow
+from storage.issuance import NewIssuance, begin_issuance
+from tests.bridge.operator import Operator, open_operator, used_of
+from tests.bridge.pushing import place
+from tests.world import NOON
+
+pytestmark = pytest.mark.anyio
+MB = 1_000_000
+PLAN = {**TEST_PLANS["test_eu_1gb"], "id": "cnp_live", "livemode": True}
+BEFORE, AFTER = NOON - 3600, NOON + 3600  # the draw is at noon, and now is two hours later
+COUNTRIES = {"208": "FR", "262": "DE", "244": "FI"}
+
+
+class Report(NamedTuple):
+    """One report: by which way, how many MB or which country, and when it happened."""
+
+    way: str
+    number: int
+    late: bool = False
+
+    @property
+    def at(self) -> float:
+        return (BEFORE if self.late else AFTER) + self.number % 60
+
+
+WAYS = ("push", "line", "total", "seen", "located")
+REPORTS = st.builds(Report, st.sampled_from(WAYS), st.integers(1, 1100), st.booleans()).filter(
+    lambda report: not (report.way == "push" and report.late)
+)
+
+
+@pytest.fixture
+async def operator(tmp_path: Path) -> AsyncGenerator[Operator]:
+    async with open_operator(tmp_path) as operator:
+        operator.world.clock.advance(2 * 3600)
+        yield operator
+
+
+class Draw(NamedTuple):
+    """One draw that was sent at noon: the answer is not there yet."""
+
+    intent: str
+    iccid: str
+    package: int
+
+
+async def sent(operator: Operator, number: int, at: float = NOON) -> Draw:
+    """An intent that waits for its eSIM."""
+    made = Draw(operator.world.ids.new("cni_"), f"8988303000{number:09}", number)
+
+    def begin(connection: Connection) -> None:
+        purpose = purpose_of(operator, made)
+        purpose.begin(connection)
+        owner = operator.world.pipeline.deps.replica
+        row = NewIssuance(
+            operator.me.organisation,
+            made.intent,
+            "create_connectivity_intent",
+            None,
+            "usr_1",
+            8101,
+            1,
+            None,
+            None,
+            made.intent,
+            owner,
+            "l",
+            "s",
+        )
+        begin_issuance(connection, row=row, now=at)
+
+    await operator.world.store.write(begin)
+    return made
+
+
+def purpose_of(operator: Operator, made: Draw) -> IntentPurpose:
+    """What the draw is for."""
+    plan = orjson.dumps(PLAN).decode()
+    intent = IntentRow(made.intent, operator.me.organisation, "processing", 1, "cnp_live", plan, "{}", None, None, None, int(NOON))
+    return IntentPurpose(intent, False, 201, operator.world.pipeline.deps.keyring, operator.world.ids)
+
+
+async def answer(operator: Operator, made: Draw) -> None:
+    """The draw's answer comes, or reconciliation finds it; a second time changes nothing."""
+    esim = DrawnEsim(made.iccid, "smdp.example", "CODE", "LPA:1$smdp.example$CODE", 7, 8, made.package, None)
+    named = {"organisation": operator.me.organisation, "key": made.intent}
+    await operator.world.store.write(settle_issued, purpose=purpose_of(operator, made), **named, esim=esim, now=operator.world.clock.now())
+
+
+async def tell(operator: Operator, made: Draw, report: Report) -> None:
+    """One report, through its own door."""
+    code = list(COUNTRIES)[report.number % len(COUNTRIES)]
+    if report.way == "push":
+        await operator.push(used_of(made.package, report.number * MB, total=0))
+    elif report.way == "line":
+        await operator.ingest(f"{made.intent}-{report}", made.iccid, report.number * MB, report.at)
+    elif report.way == "total":
+        await operator.observe("package.usage", made.iccid, report.at, used_bytes=report.number * MB)
+    elif report.way == "seen":
+        await operator.observe("network.attach", made.iccid, report.at, mcc=code, mnc="01")
+    else:
+        stamp = f"2027-01-15T{'11' if report.late else '13'}:00:{report.number % 60:02}"
+        await operator.push(place(made.iccid, int(code), 1, stamp))
+
+
+def expected(reports: Sequence[Report]) -> list[str]:
+    """What must have been told in the end, whatever the order: each once."""
+    counted = {report for report in reports if not report.late}
+    lines = sum(report.number for report in counted if report.way == "line")
+    used = max([lines, *(report.number for report in counted if report.way in ("push", "total"))])
+    told = [str(percent) for percent in (50, 80, 100) if used * 100 >= percent * 1000]
+    attached = ["attached"] if any(report.way in ("seen", "located") for report in counted) else []
+    return sorted(["esim.issued", *told, *attached])
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), reports=st.lists(REPORTS, max_size=8), older=st.booleans())
+async def test_any_order_of_reports_around_the_answer_tells_each_thing_once(
+    operator: Operator, data: st.DataObject, reports: list[Report], older: bool
+) -> None:
+    """With `older`, another draw has been under way for longer, so that reports of a previous owner are kept as well."""
+    operator.world.clock.advance(61)  # what an earlier example pushed is forgotten
+    number = operator.world.ids.count
+    other = await sent(operator, number + 500_000, NOON - 7200) if older else None
+    made = await sent(operator, number)
+    steps: list[Report | None] = [None, *reports, *data.draw(st.lists(st.sampled_from(reports), max_size=4) if reports else st.just([]))]
+    if data.draw(st.booleans()):
+        steps.append(None)
+    for step in data.draw(st.permutations(steps)):
+        await (answer(operator, made) if step is None else tell(operator, made, step))
+    told = await operator.told(made.intent)
+    assert sorted("attached" if each in COUNTRIES.values() else str(each) for each in told) == expected(reports)
+    if other is not None:
+        await answer(operator, other)
+        assert await operator.told(other.intent) == ["esim.issued"]

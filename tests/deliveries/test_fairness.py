@@ -1,0 +1,176 @@
+"""Whoever is slow, and however long their queue is, nobody else waits for it."""
+
+import asyncio
+
+import pytest
+
+from clients.http import OutboundLimits
+from clients.webhooks.sender import Sender
+from operations.services.delivery import Claimed
+from registry.limits import Tier
+from storage.connection import Connection
+from storage.events import NewEvent, emit
+from storage.fair_share import HEADS, HELD, OLDEST, choose
+from storage.outbox import CLAIM, LEASE_MS, claim
+from storage.statement import Statement, Value, postgresql_dialect, sqlite_dialect
+from tests.clients.webhooks.receiver import Receiver, receiver, status
+from tests.deliveries.post_office import LOOPBACK, PostOffice, read
+from tests.deliveries.transaction import Opened, fetched, told
+
+ENDPOINTS, EVENTS, OTHERS, EACH = 16, 200, 20, 5
+PATIENT = OutboundLimits(connections=200, keepalive_seconds=None, connect_seconds=60.0, total_seconds=60.0)
+NOW = 1_800_000_000_000
+
+
+class Hanging:
+    """Answers nobody, and counts who waits."""
+
+    def __init__(self) -> None:
+        self.now = self.most = self.begun = 0
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.now += 1
+        self.begun += 1
+        self.most = max(self.most, self.now)
+        try:
+            await reader.read()  # until the sender gives up
+        finally:
+            self.now -= 1
+
+
+async def flooded(office: PostOffice, stuck: Receiver) -> None:
+    """An organisation with as many endpoints as it may have, none of which answers, and thousands of deliveries that are due."""
+
+    def flood(connection: Connection) -> None:
+        for number in range(EVENTS):
+            event = NewEvent(f"evt_{number:03}", office.caller.organisation, "cni_1", "esim.issued", 0, "{}", f"flood:{number}", 1)
+            emit(connection, event=event, ids=office.world.ids)
+
+    for _ in range(ENDPOINTS):
+        await office.endpoint(stuck.url())
+    await office.store.write(flood)
+
+
+async def others(office: PostOffice, quick: Receiver) -> set[str]:
+    """Twenty organisations with a prompt receiver each, and their events."""
+    events: set[str] = set()
+    for number in range(OTHERS):
+        caller = await office.world.caller(Tier.FREE)
+        async with office.world.client(caller.secret) as http:
+            assert (await http.post("/v1/connectivity/webhook_endpoints", json={"url": quick.url()})).status_code == 201
+        for which in range(EACH):
+            events.add(await office.emit(f"{number}/{which}", organisation=caller.organisation))
+    return events
+
+
+async def until_all(quick: Receiver, events: set[str]) -> None:
+    async with asyncio.timeout(30):
+        while {read(request).headers["webhook-id"] for request in quick.requests} != events:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.anyio
+async def test_a_backlog_of_thousands_for_receivers_that_hang_delays_no_other_organisation(on_both: PostOffice) -> None:
+    office, hanging = on_both, Hanging()
+    sender = Sender(office.clock, exempt=LOOPBACK, limits=PATIENT)
+    async with receiver(hanging) as stuck, receiver(status("200 OK")) as quick:
+        await flooded(office, stuck)
+        events = await others(office, quick)  # all of them queued after the flood
+        running = asyncio.create_task(office.worker(sender=sender).run())
+        await until_all(quick, events)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert (hanging.begun, hanging.most) == (8, 8)  # not one of them had ended, and not one more was begun
+        assert len(quick.requests) == len(events) == OTHERS * EACH
+    await sender.aclose()
+
+
+@pytest.mark.anyio
+async def test_receivers_that_time_out_take_turns_within_their_own_eight_places(on_both: PostOffice) -> None:
+    office, hanging = on_both, Hanging()
+    sender = Sender(office.clock, exempt=LOOPBACK, limits=OutboundLimits(200, None, 5.0, 0.1))
+    async with receiver(hanging) as stuck:
+        await flooded(office, stuck)
+        running = asyncio.create_task(office.worker(sender=sender).run())
+        async with asyncio.timeout(30):
+            while hanging.begun < 48:
+                await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    # A receiver notices that a sender gave up a moment later than the sender does, who may begin the next meanwhile.
+    assert hanging.most <= 16
+    await sender.aclose()
+
+
+@pytest.mark.anyio
+async def test_a_process_keeps_to_the_places_it_has_room_for_and_takes_the_oldest_first(on_both: PostOffice) -> None:
+    office = on_both
+    async with receiver(status("200 OK")) as quick:
+        await others(office, quick)
+        deliveries = office.worker()._deliveries
+        first: list[Claimed] = await deliveries.claim(7)
+        second = await deliveries.claim(100)
+    assert len(first) == 7
+    assert len(second) == OTHERS * 2 - 7  # two of each endpoint are under way
+    assert len({each.row.id for each in first + second}) == OTHERS * 2
+
+
+def numbers(connection: Connection, count: int) -> str:
+    """A table of one column n, from 1 on."""
+    if connection.dialect_name == "postgresql":
+        return f"generate_series(1, {count}) as s(n)"
+    return f"(with recursive s(n) as (select 1 union all select n + 1 from s where n < {count}) select n from s)"
+
+
+def backlog(connection: Connection) -> None:
+    """50,000 due rows of one organisation with 16 endpoints, then a few of 150 others; a month of delivered ones besides."""
+    rows = (
+        (50_000, f"'dlv_a' || n, 'evt_a' || n, 'we_a' || (n - n/16*16), 'org_a', 0, 0, 0, {NOW} - 90000 + n, 1"),
+        (300, f"'dlv_b' || n, 'evt_b' || n, 'we_b' || (n - n/150*150), 'org_b' || (n - n/150*150), 0, 0, 0, {NOW} - 300 + n, 1"),
+        (50_000, f"'dlv_c' || n, 'evt_c' || n, 'we_b' || (n - n/150*150), 'org_b' || (n - n/150*150), 1, 1, 1, {NOW} - 99000, 1"),
+    )
+    columns = "id, event_id, endpoint_id, organisation, state, attempt, attempts, due_ms, created_ms"
+    for count, values in rows:
+        told(connection, f"insert into delivery({columns}) select {values} from {numbers(connection, count)}")
+    if connection.dialect_name == "postgresql":
+        told(connection, "analyze delivery")
+
+
+BINDS: dict[str, Value] = {
+    "now_ms": NOW,
+    "horizon": NOW + LEASE_MS,
+    "view": 512,
+    "token": "t",
+    "lease_end": NOW + LEASE_MS,
+    "ids": '[["dlv_a1"]]',
+}
+
+
+def plan(connection: Connection, statement: Statement) -> str:
+    """How the database would go about it."""
+    postgresql = connection.dialect_name == "postgresql"
+    text = statement.text(postgresql_dialect() if postgresql else sqlite_dialect())
+    word = "explain " if postgresql else "explain query plan "
+    return "\n".join(str(row[-1]) for row in fetched(connection, word + text.sql, **BINDS, **text.literals))
+
+
+def test_a_claim_reads_no_table_from_end_to_end_however_long_the_backlog_is(opened: Opened) -> None:
+    with opened() as connection:
+        postgresql = connection.dialect_name == "postgresql"
+        backlog(connection)
+        scan = "Seq Scan on delivery" if postgresql else "SCAN delivery"
+        for statement, index in ((HELD, "delivery_due"), (OLDEST, "delivery_due"), (HEADS, "delivery_queue"), (CLAIM, "delivery_")):
+            how = plan(connection, statement)
+            assert scan not in how, how
+            assert index in how, how
+
+
+def test_a_claim_finds_everybody_behind_a_backlog_of_fifty_thousand_in_one_go(opened: Opened) -> None:
+    with opened() as connection:
+        backlog(connection)
+        chosen = choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000)
+        assert [len([id for id in chosen if id.startswith(kind)]) for kind in ("dlv_a", "dlv_b")] == [8, 300]
+        assert chosen[:8] == [f"dlv_a{number}" for number in range(1, 9)]
+        batch = claim(connection, token="one", now_ms=NOW, most=1000)
+        assert batch.taken == 308
+        assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000) == []

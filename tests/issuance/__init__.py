@@ -1,0 +1,1 @@
+"""Drawing eSIMs from stock, and giving them back, through the doors."""

@@ -1,0 +1,235 @@
+"""A service with an operator of account 8101, whose stock holds 14 free eSIMs, and what was sent to the network for them."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import anyio
+import httpx
+import sqlalchemy as sa
+
+from clients.sandbox.ocs.desk import Call
+from clients.sandbox.ocs.entities import Line
+from clients.sandbox.ocs.faults import Fault
+from operations.catalogue import CATALOGUE
+from operations.services.read_cache import ReadCache
+from operations.services.stock import StockRoom
+from registry.limits import Limits, Tier
+from registry.pipeline import Pipeline
+from storage.connection import Connection
+from storage.issuance import ISSUANCE
+from storage.journal import StoreJournal
+from storage.quota import QuotaBlocks
+from storage.replicas import renew
+from storage.statement import Query
+from tests.issuance.road import Road
+from tests.world import HOST, Credentials, World, open_world
+from transports.http.door import HttpDoor
+from transports.http.rules import HttpRules
+
+ISSUE = "/v1/subscribers/issue-from-inventory"
+INTENTS = "/v1/connectivity/intents"
+DRAW = "affectPackageToSubscriber"
+DELETE = "deleteSubscriberPackage"
+ACCOUNT, TEMPLATE, PLAN = 8101, 55010, "nordic-1gb-30d"
+FREE_ESIMS = 14
+WRITES = frozenset({DRAW, DELETE, "changeSimStatus"})
+
+
+class Held(NamedTuple):
+    """A row of the ledger, in short."""
+
+    organisation: str
+    key: str
+    state: str
+    iccid: str | None
+    held: str | None
+    replied: str | None
+
+
+LEDGER = Query(Held, sa.select(*(ISSUANCE.c[name] for name in Held._fields)).order_by(ISSUANCE.c.dispatched, ISSUANCE.c.key))
+
+
+def read_ledger(connection: Connection) -> list[Held]:
+    """Every row."""
+    return connection.all(LEDGER)
+
+
+@dataclass(slots=True)
+class Stage:
+    """The service, its network, the road between them, and the operator."""
+
+    world: World
+    road: Road
+    me: Credentials
+    http: httpx.AsyncClient
+
+    async def issue(
+        self,
+        key: str | None = "k",
+        *,
+        http: httpx.AsyncClient | None = None,
+        headers: dict[str, str] | None = None,
+        account: int = ACCOUNT,
+        template: int = TEMPLATE,
+        **body: Any,
+    ) -> httpx.Response:
+        """One eSIM from stock."""
+        given = {"accountId": account, "packageTemplateId": template, **body}
+        named = {} if key is None else {"X-Idempotency-Key": key}
+        return await (http or self.http).post(ISSUE, json=given, headers={**named, **(headers or {})})
+
+    async def intend(self, key: str = "k", *, http: httpx.AsyncClient | None = None, plan: str = PLAN, **body: Any) -> httpx.Response:
+        """One intent with a live plan."""
+        return await (http or self.http).post(INTENTS, json={"plan": plan, **body}, headers={"Idempotency-Key": key})
+
+    async def ask_to_return(self, key: str = "k", *, token: str | None = None, http: httpx.AsyncClient | None = None) -> httpx.Response:
+        """The DELETE of one key, with or without its confirm token."""
+        headers = {} if token is None else {"X-Confirm-Token": token}
+        return await (http or self.http).delete(f"{ISSUE}/{quote(key, safe='')}", headers=headers)
+
+    async def token(self, key: str = "k", *, http: httpx.AsyncClient | None = None) -> str:
+        """A confirm token for it."""
+        challenge = await self.ask_to_return(key, http=http)
+        assert challenge.status_code == 202, challenge.text
+        return challenge.json()["confirm_token"]
+
+    async def give_back(self, key: str = "k", *, http: httpx.AsyncClient | None = None) -> httpx.Response:
+        """Both steps of a roll-back."""
+        return await self.ask_to_return(key, token=await self.token(key, http=http), http=http)
+
+    def sent(self, method: str = DRAW, since: int = 0) -> list[Call]:
+        """The calls of a method that reached the network."""
+        return [call for call in self.world.sandbox.calls[since:] if call.method == method]
+
+    def dispatches(self) -> int:
+        """How many eSIMs the network was asked for, in its own log."""
+        return len(self.sent())
+
+    def methods(self, since: int) -> list[str]:
+        """The methods that reached the network, but for the first ones."""
+        return [call.method for call in self.world.sandbox.calls[since:]]
+
+    def trouble(self, *faults: Fault) -> None:
+        """What the next calls meet."""
+        for fault in faults:
+            self.world.sandbox.faults.add(fault)
+
+    async def ledger(self) -> list[Held]:
+        """Every row of the ledger."""
+        return await self.world.store.read(read_ledger)
+
+    async def states(self) -> dict[str, str]:
+        """The state of every key."""
+        return {row.key: row.state for row in await self.ledger()}
+
+    async def line(self, iccid: str) -> Line:
+        """A line of the network."""
+        network = await self.world.network()
+        return next(line for line in network.lines.values() if line.iccid == iccid)
+
+    async def free(self, account: int = ACCOUNT) -> int:
+        """How many eSIMs the stock holds."""
+        network = await self.world.network()
+        return sum(line.sim.status == "FREE" for line in network.lines_of(account))
+
+    async def take_stock_away(self, account: int = ACCOUNT, *, but: int = 0) -> None:
+        """Somebody else uses the account's free eSIMs."""
+        network = await self.world.network()
+        free = [line for line in network.lines_of(account) if line.sim.status == "FREE"]
+        for line in free[but:]:
+            line.sim.status = "AFFECTED"
+
+    async def control(self, path: str, body: bytes) -> None:
+        """Something that happens at the network."""
+        answer = await self.world.sandbox.handle("POST", f"/control/{path}", body=body)
+        assert answer.status == 200, answer.body
+
+    async def live_on(self, seconds: float) -> None:
+        """Time passes, and this process lives."""
+        self.world.clock.advance(seconds)
+        await self.renew()
+
+    async def renew(self) -> None:
+        """This process says that it lives."""
+        await self.world.store.write(renew, replica=self.world.journal.replica, now=self.world.clock.now())
+
+
+def whole(answer: httpx.Response) -> tuple[int, bytes, str | None]:
+    """What must be the same at every replay, and whether it is one."""
+    return answer.status_code, answer.content, answer.headers.get("Idempotent-Replayed")
+
+
+def untold(answer: httpx.Response) -> dict[str, Any]:
+    """A body without the number of its request."""
+    body = answer.json()
+    return {name: value for name, value in body.items() if name != "request_id"}
+
+
+async def at_once(calls: Sequence[Callable[[], Awaitable[httpx.Response]]]) -> list[httpx.Response]:
+    """All calls in parallel; their answers in the order of the calls."""
+    answers: dict[int, httpx.Response] = {}
+
+    async def one(place: int, call: Callable[[], Awaitable[httpx.Response]]) -> None:
+        answers[place] = await call()
+
+    async with anyio.create_task_group() as group:
+        for place, call in enumerate(calls):
+            group.start_soon(one, place, call)
+    return [answers[place] for place in range(len(calls))]
+
+
+async def another_process(stage: Stage) -> World:
+    """A second server over the same database and network, with its own name, caches and door."""
+    first, of = stage.world, stage.world.pipeline
+    blocks = QuotaBlocks(first.store, of.limits.quota_block)
+    name = first.ids.new("rpl_")
+    journal = StoreJournal(first.store, keyring=of.deps.keyring, blocks=blocks, clock=first.clock, replica=name)
+    await first.store.write(renew, replica=name, now=first.clock.now())
+    deps = replace(
+        of.deps,
+        replica=name,
+        reads=ReadCache(first.clock),
+        stock=StockRoom(first.store, first.clock, first.ids),
+        ocs=Road(first.sandbox).pool(first.clock),
+    )
+    pipeline = Pipeline(
+        deps=deps,
+        clock=first.clock,
+        ids=of.ids,
+        directory=of.directory,
+        journal=journal,
+        quota=blocks,
+        sessions=of.sessions,
+        secrets=of.secrets,
+        limits=of.limits,
+        site=of.site,
+    )
+    faults = first.faults
+    door = HttpDoor(
+        CATALOGUE,
+        pipeline,
+        rules=HttpRules(hosts=frozenset({HOST})),
+        log=first.lines.append,
+        fault=lambda *fault: faults.append(fault),
+    )
+    return World(door, pipeline, first.store, first.clock, first.ids, journal, blocks, first.sandbox, first.lines, faults)
+
+
+@asynccontextmanager
+async def open_stage(folder: Path, url: str | None = None, *, concurrency: int = 8) -> AsyncGenerator[Stage]:
+    """No fault of ours may happen."""
+    async with open_world(folder, CATALOGUE, url=url, limits=Limits(burst_enabled=False)) as world:
+        road = Road(world.sandbox)
+        former = world.pipeline.deps
+        world.pipeline.deps = replace(former, ocs=road.pool(world.clock, concurrency))
+        me = await world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
+        await world.network()
+        async with world.client(me.secret) as http:
+            yield Stage(world, road, me, http)
+        await former.ocs.aclose()
+        await world.pipeline.deps.ocs.aclose()
+        assert world.faults == []

@@ -1,0 +1,367 @@
+"""issue_esim_from_inventory: one eSIM per key, for ever, and only for those who may."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from inline_snapshot import snapshot
+
+from operations.catalogue import CATALOGUE
+from registry.limits import Role, Tier
+from registry.policy import DAY
+from storage.accounts import set_connection
+from tests.issuance.stage import ACCOUNT, INTENTS, ISSUE, TEMPLATE, Stage, untold, whole
+from tests.mcp.house import open_house
+from tests.registry import ledgers
+from tests.world import Credentials, World
+
+pytestmark = pytest.mark.anyio
+Change = Callable[[World, Credentials], Awaitable[object]]
+
+
+async def disconnect(world: World, caller: Credentials) -> None:
+    await world.store.write(set_connection, organisation=caller.organisation, mode=None, account_id=None, own_token=None)
+
+
+async def move(world: World, caller: Credentials) -> None:
+    await world.store.write(set_connection, organisation=caller.organisation, mode="managed", account_id=8102, own_token=None)
+
+
+LOST_ACCESS: dict[str, tuple[Change, int, str]] = {
+    "disconnected": (disconnect, 409, "org_not_connected"),
+    "moved to another account": (move, 404, "not_found"),
+    "downgraded": (lambda world, caller: world.move_to(Tier.FREE, caller.organisation), 402, "upgrade_required"),
+    "removed": (lambda world, caller: world.leave(caller.person, caller.organisation), 401, "unauthorized"),
+    "revoked": (lambda world, caller: world.revoke(caller), 401, "unauthorized"),
+}
+
+
+async def test_an_esim_is_drawn_from_stock(stage: Stage) -> None:
+    said = await stage.issue(validityPeriod=30)
+    assert (said.status_code, said.json()) == snapshot(
+        (
+            201,
+            {
+                "data": {
+                    "iccid": "8988303700000101276",
+                    "smdpServer": "smdp.spx-roaming.test",
+                    "activationCode": "K2-EEHCUZ3-CKVPNUS278F",
+                    "urlQrCode": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
+                    "subscriberId": 910127,
+                    "esimId": 760127,
+                    "subsPackageId": 3300366,
+                    "userSimName": "Fjord Mobile_910127",
+                    "idempotencyKey": "k",
+                    "status": "issued",
+                }
+            },
+        )
+    )
+    iccid = said.json()["data"]["iccid"]
+    assert [call.payload for call in stage.sent()] == [{"packageTemplateId": TEMPLATE, "accountForSubs": ACCOUNT, "validityPeriod": 30}]
+    assert (await stage.line(iccid)).sim.status == "AFFECTED"
+    assert await stage.states() == {"k": "issued"}
+
+
+async def test_esim_issued_tells_of_it_once_and_without_its_code(stage: Stage) -> None:
+    code = (await stage.issue()).json()["data"]["activationCode"]
+    await stage.issue()
+    events = (await stage.http.get("/v1/connectivity/events")).json()
+    assert events == snapshot(
+        {
+            "object": "list",
+            "data": [
+                {
+                    "id": "evt_01mcckg2g0000000000000000b",
+                    "object": "connectivity.event",
+                    "type": "esim.issued",
+                    "livemode": True,
+                    "created": 1800014400,
+                    "data": {
+                        "intent": None,
+                        "iccid": "8988303700000101276",
+                        "plan": None,
+                        "idempotency_key": "k",
+                        "package_template_id": 55010,
+                    },
+                }
+            ],
+            "has_more": False,
+        }
+    )
+    assert code not in orjson.dumps(events).decode()
+
+
+@pytest.mark.parametrize(
+    ("window", "sent"),
+    [
+        ({}, {}),
+        ({"validityPeriod": 7}, {"validityPeriod": 7}),
+        (
+            {"activePeriod": {"start": "2027-02-01T00:00:00Z", "end": "2027-02-08T00:00:00Z"}},
+            {"activePeriod": {"start": "2027-02-01T00:00:00", "end": "2027-02-08T00:00:00"}},
+        ),
+    ],
+)
+async def test_the_window_is_sent_as_it_was_given(stage: Stage, window: dict[str, Any], sent: dict[str, Any]) -> None:
+    assert (await stage.issue(**window)).status_code == 201
+    assert [call.payload for call in stage.sent()] == [{"packageTemplateId": TEMPLATE, "accountForSubs": ACCOUNT, **sent}]
+
+
+@pytest.mark.rule("4.2.14")
+async def test_the_same_key_and_body_draw_one_esim_for_ever(stage: Stage) -> None:
+    first = await stage.issue()
+    for days in (0, 1, 29, 3650):
+        stage.world.clock.advance(days * DAY)
+        assert whole(await stage.issue()) == (201, first.content, "true")
+    assert stage.dispatches() == 1
+
+
+async def test_the_order_of_members_and_another_spelling_are_the_same_body(stage: Stage) -> None:
+    first = await stage.issue(validityPeriod=30)
+    body = {"validity_period": 30, "package_template_id": TEMPLATE, "account_id": ACCOUNT, "activePeriod": None}
+    again = await stage.http.post(ISSUE, json=body, headers={"Idempotency-Key": "k"})
+    assert whole(again) == (201, first.content, "true")
+    assert stage.dispatches() == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"template": 55011},
+        {"validityPeriod": 31},
+        {"validityPeriod": None},
+        {"activePeriod": {"start": "2027-02-01T00:00:00Z", "end": "2027-02-08T00:00:00Z"}, "validityPeriod": None},
+    ],
+)
+@pytest.mark.rule("4.2.15")
+async def test_the_same_key_with_another_body_is_409_and_draws_nothing(stage: Stage, other: dict[str, Any]) -> None:
+    await stage.issue(validityPeriod=30)
+    body: dict[str, Any] = {"validityPeriod": 30, **other}
+    said = await stage.issue(**body)
+    assert (said.status_code, untold(said)) == snapshot(
+        (
+            409,
+            {
+                "error": "This idempotency key was used with other input; its first answer stands and nothing was done now",
+                "code": "idempotency_key_reused",
+                "param": "idempotency_key",
+                "hint": "Use a new key for a new request; repeat the very same input to get the first answer again",
+            },
+        )
+    )
+    assert stage.dispatches() == 1 and "8988" not in said.text
+
+
+async def test_the_same_key_with_another_account_is_409_and_draws_nothing(stage: Stage) -> None:
+    owner = await stage.world.caller(Tier.ENTERPRISE, token="sandbox-7001-token")
+    async with stage.world.client(owner.secret) as http:
+        assert (await stage.issue(http=http)).status_code == 201
+        said = await stage.issue(http=http, account=8102)
+    assert (said.status_code, said.json()["code"]) == (409, "idempotency_key_reused")
+    assert stage.dispatches() == 1
+
+
+@pytest.mark.rule("4.2.16")
+async def test_a_missing_key_is_400(stage: Stage) -> None:
+    said = await stage.issue(None)
+    assert (said.status_code, untold(said)) == snapshot(
+        (
+            400,
+            {
+                "error": "X-Idempotency-Key: missing; it is required, so that a repeated call has one effect",
+                "code": "idempotency_key_required",
+                "param": "idempotency_key",
+                "hint": "Send 1-255 visible ASCII characters, for example a UUID, and the same ones when you repeat the call",
+            },
+        )
+    )
+    assert stage.dispatches() == 0
+
+
+async def test_both_names_of_the_key_may_be_given_when_they_agree(stage: Stage) -> None:
+    assert (await stage.issue("k", headers={"Idempotency-Key": "k"})).status_code == 201
+    said = await stage.issue("k", headers={"Idempotency-Key": "l"})
+    assert (said.status_code, untold(said)) == snapshot(
+        (
+            400,
+            {
+                "error": "Idempotency-Key and X-Idempotency-Key: given with different values",
+                "code": "invalid_request",
+                "param": "idempotency_key",
+                "hint": "Send one of the two headers",
+            },
+        )
+    )
+    assert stage.dispatches() == 1
+
+
+@pytest.mark.parametrize("key", ["ord_1", "cni_1"])
+async def test_keys_that_look_like_ids_of_ours_are_refused(stage: Stage, key: str) -> None:
+    said = await stage.issue(key)
+    assert (said.status_code, said.json()["code"], said.json()["param"]) == (400, "invalid_request", "idempotency_key")
+    assert stage.dispatches() == 0 and await stage.ledger() == []
+
+
+@pytest.mark.parametrize("body", [{"validityPeriod": 0}, {"validityPeriod": 30, "activePeriod": {}}, {"accountID": 8101}])
+async def test_a_malformed_call_does_not_use_its_key(stage: Stage, body: dict[str, Any]) -> None:
+    assert (await stage.issue(**body)).status_code == 400
+    assert (await stage.issue()).status_code == 201
+
+
+async def test_what_is_not_there_draws_nothing_and_leaves_the_key_free(stage: Stage) -> None:
+    unknown = await stage.issue(template=99_999)
+    assert (unknown.status_code, untold(unknown)) == snapshot(
+        (
+            404,
+            {
+                "error": "Your account has no package template with this id",
+                "code": "not_found",
+                "param": "packageTemplateId",
+                "hint": "list_package_templates names the ones you can use",
+            },
+        )
+    )
+    strange = await stage.issue(template=55042)  # of another reseller
+    assert (strange.status_code, untold(strange)) == (404, untold(unknown))
+    foreign, absent = await stage.issue(account=8102), await stage.issue(account=99_999)
+    assert (foreign.status_code, untold(foreign)) == snapshot(
+        (
+            404,
+            {
+                "error": "You have no account with this id",
+                "code": "not_found",
+                "param": "accountId",
+                "hint": "list_reseller_accounts names yours",
+            },
+        )
+    )
+    assert untold(absent) == untold(foreign)
+    assert stage.dispatches() == 0 and await stage.ledger() == []
+    assert (await stage.issue()).status_code == 201
+
+
+async def test_an_own_token_reaches_all_accounts_of_its_reseller_and_no_other(stage: Stage) -> None:
+    owner = await stage.world.caller(Tier.ENTERPRISE, token="sandbox-7001-token")
+    async with stage.world.client(owner.secret) as http:
+        assert [(await stage.issue(f"k{account}", http=http, account=account)).status_code for account in (8101, 8104)] == [201, 201]
+        assert (await stage.issue("other", http=http, account=8201)).status_code == 404
+    assert [(row.key, row.state) for row in await stage.ledger()] == [("k8101", "issued"), ("k8104", "issued")]
+
+
+async def test_an_account_without_a_free_esim_is_a_lasting_409(stage: Stage) -> None:
+    await stage.take_stock_away()
+    first = await stage.issue()
+    assert (first.status_code, untold(first)) == snapshot(
+        (
+            409,
+            {
+                "error": "Account 8101 has no free eSIM; nothing was drawn",
+                "code": "no_inventory",
+                "hint": "esim_status_per_account counts the free ones; ask your provider for more, or move lines in with move_subscribers",
+            },
+        )
+    )
+    network = await stage.world.network()
+    next(iter(network.lines_of(ACCOUNT))).sim.status = "FREE"
+    assert whole(await stage.issue()) == (409, first.content, "true")
+    assert await stage.states() == {"k": "failed"} and stage.dispatches() == 1
+    assert (await stage.issue("another")).status_code == 201
+
+
+@pytest.mark.parametrize("why", LOST_ACCESS)
+@pytest.mark.rule("4.2.17")
+async def test_whoever_lost_access_sees_nothing_of_what_was_drawn(stage: Stage, why: str) -> None:
+    shown = (await stage.issue()).json()["data"]
+    change, status, code = LOST_ACCESS[why]
+    await change(stage.world, stage.me)
+    said = await stage.issue()
+    assert (said.status_code, said.json()["code"]) == (status, code)
+    assert not [name for name in ("iccid", "activationCode", "urlQrCode") if shown[name] in said.text]
+    assert stage.dispatches() == 1
+
+
+async def test_a_new_api_key_of_the_same_person_replays(stage: Stage) -> None:
+    first = await stage.issue()
+    await stage.world.revoke(stage.me)
+    _, secret = await stage.world.key(stage.me.person, stage.me.organisation)
+    async with stage.world.client(secret) as http:
+        assert whole(await stage.issue(http=http)) == (201, first.content, "true")
+    assert stage.dispatches() == 1
+
+
+async def test_a_colleague_s_retry_is_a_replay(stage: Stage) -> None:
+    first = await stage.issue()
+    colleague = await stage.world.caller(role=Role.MEMBER, organisation=stage.me.organisation)
+    async with stage.world.client(colleague.secret) as http:
+        assert whole(await stage.issue(http=http)) == (201, first.content, "true")
+    assert stage.dispatches() == 1
+
+
+async def test_the_key_of_another_organisation_is_another_key(stage: Stage) -> None:
+    mine = await stage.issue()
+    other = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
+    async with stage.world.client(other.secret) as http:
+        theirs = await stage.issue(http=http)
+        assert whole(await stage.issue(http=http)) == (201, theirs.content, "true")
+    assert mine.json()["data"]["iccid"] != theirs.json()["data"]["iccid"]
+    assert whole(await stage.issue()) == (201, mine.content, "true")
+    assert stage.dispatches() == 2
+
+
+async def test_a_member_of_the_free_tier_draws_nothing(stage: Stage) -> None:
+    free = await stage.world.caller(Tier.FREE, mode="managed", account=ACCOUNT)
+    async with stage.world.client(free.secret) as http:
+        assert (await stage.issue(http=http)).status_code == 402
+    assert stage.dispatches() == 0
+
+
+async def test_a_network_that_refuses_the_connection_frees_the_key_and_costs_nothing(stage: Stage) -> None:
+    stage.road.refused.add("affectPackageToSubscriber")
+    said = await stage.issue()
+    assert (said.status_code, untold(said)) == snapshot(
+        (
+            502,
+            {
+                "error": "The charging system could not be reached (refused), so the call was not sent. "
+                "Check its address; try again later.",
+                "code": "ocs_error",
+            },
+        )
+    )
+    assert await stage.ledger() == [] and await stage.world.store.read(ledgers.claimed) == []
+    stage.road.refused.clear()
+    assert (await stage.issue(template=55011)).status_code == 201  # not even the body is bound to it
+    assert stage.dispatches() == 1
+
+
+async def test_no_activation_code_lies_open_in_the_database(stage: Stage, tmp_path: Path) -> None:
+    shown = (await stage.issue()).json()["data"]
+    for file in tmp_path.glob("service.db*"):
+        raw = file.read_bytes()
+        assert shown["activationCode"].encode() not in raw
+    row = (await stage.ledger())[0]
+    assert (row.iccid, row.held) == (shown["iccid"], shown["iccid"])
+
+
+async def test_a_key_is_one_key_at_both_doors(tmp_path: Path) -> None:
+    async with open_house(tmp_path, catalogue=CATALOGUE) as house:
+        me = await house.world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
+        body = {"accountId": ACCOUNT, "packageTemplateId": TEMPLATE}
+        async with house.world.client(me.secret) as http, house.connect(me, query="?toolsets=subscribers") as tools:
+            missing = await tools.call_tool("issue_esim_from_inventory", body)
+            first = await tools.call_tool("issue_esim_from_inventory", {**body, "idempotency_key": "k"})
+            again = await http.post(ISSUE, json=body, headers={"X-Idempotency-Key": "k"})
+            other = await http.post(ISSUE, json={**body, "validityPeriod": 3}, headers={"X-Idempotency-Key": "l"})
+            reused = await tools.call_tool("issue_esim_from_inventory", {**body, "idempotency_key": "l"})
+            intents: dict[str, Any] = (await http.get(INTENTS)).json()
+        assert missing.is_error and missing.structured_content is not None
+        assert missing.structured_content["code"] == "idempotency_key_required"
+        assert (again.status_code, again.headers["Idempotent-Replayed"]) == (201, "true")
+        assert first.structured_content == again.json()
+        assert other.status_code == 201 and reused.structured_content is not None
+        assert reused.structured_content["code"] == "idempotency_key_reused"
+        assert intents["data"] == []
+        assert [call.method for call in house.world.sandbox.calls].count("affectPackageToSubscriber") == 2

@@ -1,0 +1,301 @@
+"""Intents with a plan that draws an eSIM: products, plans of the live catalogue, and confirmations."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import pytest
+from inline_snapshot import snapshot
+
+from clients.sandbox.ocs.faults import Fault
+from registry.limits import Role, Tier
+from storage.accounts import set_connection
+from tests.issuance.road import Gate, held
+from tests.issuance.stage import ACCOUNT, DRAW, FREE_ESIMS, INTENTS, PLAN, TEMPLATE, Stage, untold, whole
+from tests.registry import ledgers
+from tests.world import Credentials, World
+
+pytestmark = pytest.mark.anyio
+PRODUCTS = "/v1/connectivity/products"
+Change = Callable[[World, Credentials], Awaitable[object]]
+
+
+async def disconnect(world: World, caller: Credentials) -> None:
+    await world.store.write(set_connection, organisation=caller.organisation, mode=None, account_id=None, own_token=None)
+
+
+LOST_ACCESS: dict[str, tuple[Change, int, str]] = {
+    "disconnected": (disconnect, 409, "org_not_connected"),
+    "downgraded": (lambda world, caller: world.move_to(Tier.FREE, caller.organisation), 402, "upgrade_required"),
+    "removed": (lambda world, caller: world.leave(caller.person, caller.organisation), 401, "unauthorized"),
+}
+
+
+async def define(stage: Stage, http: httpx.AsyncClient | None = None, **fields: Any) -> str:
+    """The id of a new product."""
+    body = {
+        "name": "Nordic week",
+        "data_mb": 1000,
+        "validity_days": 7,
+        "price_cents": 900,
+        "currency": "EUR",
+        "countries": ["NO"],
+        "package_template_id": TEMPLATE,
+        **fields,
+    }
+    said = await (http or stage.http).post(PRODUCTS, json=body, headers={"Idempotency-Key": f"p{len(fields)}"})
+    assert said.status_code == 201, said.text
+    return said.json()["id"]
+
+
+async def confirm(stage: Stage, intent: str, plan: str = PLAN, http: httpx.AsyncClient | None = None) -> httpx.Response:
+    return await (http or stage.http).post(f"{INTENTS}/{intent}/confirm", json={"plan": plan})
+
+
+@pytest.mark.rule("3.1.3")
+async def test_a_live_plan_draws_one_esim_from_the_caller_s_account(stage: Stage) -> None:
+    said = await stage.intend(metadata={"order": "1042"})
+    assert (said.status_code, said.json()) == snapshot(
+        (
+            201,
+            {
+                "id": "cni_01mcckg2g00000000000000009",
+                "object": "connectivity.intent",
+                "status": "succeeded",
+                "livemode": True,
+                "plan": {
+                    "id": "nordic-1gb-30d",
+                    "object": "connectivity.plan",
+                    "name": "Nordic 1GB 30d",
+                    "data_mb": 1073,
+                    "unlimited": False,
+                    "validity_days": 30,
+                    "countries": ["DK", "FI", "IS", "NO", "SE"],
+                    "livemode": True,
+                    "price": None,
+                },
+                "esim": {
+                    "iccid": "8988303700000101276",
+                    "activation_code": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
+                    "qr_code": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
+                    "smdp_address": "smdp.spx-roaming.test",
+                    "matching_id": "K2-EEHCUZ3-CKVPNUS278F",
+                },
+                "metadata": {"order": "1042"},
+                "error": None,
+                "created": 1800014400,
+            },
+        )
+    )
+    assert [call.payload for call in stage.sent()] == [{"packageTemplateId": TEMPLATE, "accountForSubs": ACCOUNT}]
+    assert (await stage.http.get(f"{INTENTS}/{said.json()['id']}")).json() == said.json()
+    events = (await stage.http.get("/v1/connectivity/events")).json()["data"]
+    assert [(event["type"], event["livemode"], event["data"]) for event in events] == snapshot(
+        [("esim.issued", True, {"intent": "cni_01mcckg2g00000000000000009", "iccid": "8988303700000101276", "plan": "nordic-1gb-30d"})]
+    )
+    assert await stage.free() == FREE_ESIMS - 1
+
+
+async def test_a_product_draws_from_the_account_it_is_pinned_to(stage: Stage) -> None:
+    owner = await stage.world.caller(Tier.ENTERPRISE, token="sandbox-7001-token")
+    async with stage.world.client(owner.secret) as http:
+        pinned, loose = await define(stage, http, account_id=8103), await define(stage, http)
+        assert [(await stage.intend(plan, http=http, plan=plan)).json()["status"] for plan in (pinned, loose)] == ["succeeded"] * 2
+        shown = (await stage.intend(pinned, http=http, plan=pinned)).json()["plan"]
+    assert [call.payload for call in stage.sent()] == [
+        {"packageTemplateId": TEMPLATE, "accountForSubs": 8103},
+        {"packageTemplateId": TEMPLATE, "accountForSubs": 8101},
+    ]
+    assert (shown["id"], shown["price"]) == (pinned, {"amount": 900, "currency": "eur"})
+
+
+async def test_a_product_that_is_pinned_to_an_account_one_lost_draws_nothing(stage: Stage) -> None:
+    pinned = await define(stage, account_id=ACCOUNT)
+    await stage.world.store.write(set_connection, organisation=stage.me.organisation, mode="managed", account_id=8102, own_token=None)
+    said = await stage.intend(plan=pinned)
+    assert (said.status_code, untold(said)) == snapshot(
+        (
+            409,
+            {
+                "error": "The product draws from account 8101, which is not yours; nothing was drawn",
+                "code": "account_not_found",
+                "hint": "Define a product without account_id, or with one of list_reseller_accounts",
+            },
+        )
+    )
+    assert stage.dispatches() == 0 and await stage.ledger() == []
+
+
+@pytest.mark.rule("3.1.4")
+async def test_the_same_key_and_body_return_the_same_intent_for_ever(stage: Stage) -> None:
+    first = await stage.intend()
+    stage.world.clock.advance(400 * 86_400)
+    assert whole(await stage.intend()) == (201, first.content, "true")
+    other = await stage.intend(plan="nordic-5gb-30d")
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+    assert "8988" not in other.text and stage.dispatches() == 1
+
+
+async def test_a_plan_that_left_the_catalogue_keeps_its_answer(stage: Stage) -> None:
+    first = await stage.intend()
+    (await stage.world.network()).templates[TEMPLATE].deleted = True
+    stage.world.clock.advance(120)
+    assert whole(await stage.intend()) == (201, first.content, "true")
+    assert (await stage.intend("new")).status_code == 404
+
+
+async def test_without_a_free_esim_the_intent_has_failed_for_good(stage: Stage) -> None:
+    await stage.take_stock_away()
+    first = await stage.intend()
+    assert (first.status_code, first.json()["status"], first.json()["error"]) == snapshot(
+        (201, "failed", {"code": "no_inventory", "message": "Account 8101 has no free eSIM; nothing was drawn"})
+    )
+    assert whole(await stage.intend()) == (201, first.content, "true")
+    assert (await confirm(stage, first.json()["id"])).json()["code"] == "intent_not_confirmable"
+    assert stage.dispatches() == 1 and (await stage.http.get("/v1/connectivity/events")).json()["data"] == []
+
+
+async def test_a_refused_connection_leaves_no_intent_and_a_free_key(stage: Stage) -> None:
+    stage.road.refused.add(DRAW)
+    said = await stage.intend()
+    assert (said.status_code, said.json()["code"]) == (502, "ocs_error")
+    assert (await stage.http.get(INTENTS)).json()["data"] == [] and await stage.ledger() == []
+    stage.road.refused.clear()
+    assert (await stage.intend()).json()["status"] == "succeeded"
+
+
+async def test_a_plan_that_is_not_there_leaves_the_key_free(stage: Stage) -> None:
+    said = await stage.intend(plan="no-such-plan")
+    assert (said.status_code, untold(said)) == snapshot(
+        (
+            404,
+            {
+                "error": "There is no plan with this id",
+                "code": "not_found",
+                "param": "plan",
+                "hint": "Use test_global_1gb or test_eu_1gb, or an id of list_connectivity_plans",
+            },
+        )
+    )
+    assert (await stage.intend()).json()["status"] == "succeeded"
+
+
+@pytest.mark.parametrize("why", LOST_ACCESS)
+async def test_whoever_lost_access_sees_nothing_of_what_was_drawn(stage: Stage, why: str) -> None:
+    esim = (await stage.intend()).json()["esim"]
+    change, status, code = LOST_ACCESS[why]
+    await change(stage.world, stage.me)
+    said = await stage.intend()
+    assert (said.status_code, said.json()["code"]) == (status, code)
+    assert esim["iccid"] not in said.text and esim["activation_code"] not in said.text
+    assert stage.dispatches() == 1
+
+
+@pytest.mark.parametrize(
+    ("tier", "mode", "status", "code"), [(Tier.FREE, "managed", 402, "upgrade_required"), (Tier.PRO, None, 409, "org_not_connected")]
+)
+async def test_a_live_plan_needs_write_access_and_a_connection(stage: Stage, tier: Tier, mode: str | None, status: int, code: str) -> None:
+    who = await stage.world.caller(tier, mode=mode, account=ACCOUNT if mode else None)
+    async with stage.world.client(who.secret) as http:
+        said = await stage.intend(http=http)
+        waiting = (await http.post(INTENTS, json={}, headers={"Idempotency-Key": "w"})).json()["id"]
+        later = await confirm(stage, waiting, http=http)
+    assert [(each.status_code, each.json()["code"]) for each in (said, later)] == [(status, code)] * 2
+    assert stage.dispatches() == 0
+
+
+@pytest.mark.rule("3.1.6")
+async def test_a_waiting_intent_gets_its_esim_when_a_live_plan_is_confirmed(stage: Stage) -> None:
+    waiting = (await stage.http.post(INTENTS, json={"metadata": {"order": "7"}}, headers={"Idempotency-Key": "w"})).json()
+    assert (waiting["status"], stage.dispatches()) == ("requires_plan", 0)
+    said = await confirm(stage, waiting["id"])
+    assert (said.status_code, said.json()) == snapshot(
+        (
+            200,
+            {
+                "id": "cni_01mcckg2g00000000000000009",
+                "object": "connectivity.intent",
+                "status": "succeeded",
+                "livemode": True,
+                "plan": {
+                    "id": "nordic-1gb-30d",
+                    "object": "connectivity.plan",
+                    "name": "Nordic 1GB 30d",
+                    "data_mb": 1073,
+                    "unlimited": False,
+                    "validity_days": 30,
+                    "countries": ["DK", "FI", "IS", "NO", "SE"],
+                    "livemode": True,
+                    "price": None,
+                },
+                "esim": {
+                    "iccid": "8988303700000101276",
+                    "activation_code": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
+                    "qr_code": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
+                    "smdp_address": "smdp.spx-roaming.test",
+                    "matching_id": "K2-EEHCUZ3-CKVPNUS278F",
+                },
+                "metadata": {"order": "7"},
+                "error": None,
+                "created": 1800014400,
+            },
+        )
+    )
+    again = await confirm(stage, waiting["id"])
+    assert (again.status_code, again.content) == (200, said.content)
+    other = await confirm(stage, waiting["id"], "nordic-5gb-30d")
+    assert (other.status_code, other.json()["code"]) == (409, "intent_not_confirmable")
+    assert (await confirm(stage, waiting["id"], "test_eu_1gb")).status_code == 409
+    assert stage.dispatches() == 1
+    assert len((await stage.http.get("/v1/connectivity/events")).json()["data"]) == 1
+
+
+@pytest.mark.parametrize(("fault", "status"), [(Fault(DRAW, drop_after=True), "processing"), (Fault(DRAW, code=14), "failed")])
+async def test_a_confirmation_is_never_sent_a_second_time(stage: Stage, fault: Fault, status: str) -> None:
+    waiting = (await stage.http.post(INTENTS, json={}, headers={"Idempotency-Key": "w"})).json()["id"]
+    stage.trouble(fault)
+    first = await confirm(stage, waiting)
+    assert (first.status_code, first.json()["status"]) == (200, status)
+    again = await confirm(stage, waiting)
+    assert (again.status_code, stage.dispatches()) == (200 if status == "processing" else 409, 1)
+
+
+async def test_a_confirmation_that_was_never_sent_may_be_tried_again(stage: Stage) -> None:
+    waiting = (await stage.http.post(INTENTS, json={"metadata": {"a": "b"}}, headers={"Idempotency-Key": "w"})).json()
+    stage.road.refused.add(DRAW)
+    assert (await confirm(stage, waiting["id"])).status_code == 502
+    assert (await stage.http.get(f"{INTENTS}/{waiting['id']}")).json() == waiting and await stage.ledger() == []
+    stage.road.refused.clear()
+    assert (await confirm(stage, waiting["id"])).json()["status"] == "succeeded"
+
+
+async def test_an_intent_is_seen_processing_while_its_esim_is_drawn(stage: Stage) -> None:
+    gate = stage.road.gates[DRAW] = Gate()
+    async with held(gate, stage.intend) as answers:
+        rows = (await stage.http.get(INTENTS)).json()["data"]
+        assert [(row["status"], row["esim"], row["error"]) for row in rows] == [("processing", None, None)]
+        busy = await stage.intend()
+        assert (busy.status_code, busy.headers["Retry-After"]) == (409, "1")
+        confirmed = await confirm(stage, rows[0]["id"])
+        assert (confirmed.status_code, confirmed.json()["status"]) == (200, "processing")
+    assert answers[0].json()["id"] == rows[0]["id"] and answers[0].json()["status"] == "succeeded"
+    assert stage.dispatches() == 1
+
+
+async def test_a_foreign_intent_cannot_be_confirmed(stage: Stage) -> None:
+    waiting = (await stage.http.post(INTENTS, json={}, headers={"Idempotency-Key": "w"})).json()["id"]
+    other = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
+    async with stage.world.client(other.secret) as http:
+        foreign, unknown = await confirm(stage, waiting, http=http), await confirm(stage, waiting[:-1] + "z", http=http)
+    assert (foreign.status_code, untold(foreign)) == (404, untold(unknown))
+    assert stage.dispatches() == 0
+
+
+@pytest.mark.parametrize("role", list(Role))
+async def test_a_downgrade_while_the_stock_is_looked_at_sends_nothing(stage: Stage, role: Role) -> None:
+    who = await stage.world.caller(Tier.PRO, role, mode="managed", account=ACCOUNT)
+    gate = stage.road.gates["listSubscriber"] = Gate()
+    async with stage.world.client(who.secret) as http, held(gate, lambda: stage.intend(http=http)) as answers:
+        await stage.world.move_to(Tier.FREE, who.organisation)
+    assert (answers[0].status_code, answers[0].json()["code"]) == (401, "unauthorized")
+    assert stage.dispatches() == 0 and await stage.ledger() == [] and await stage.world.store.read(ledgers.claimed) == []

@@ -1,0 +1,120 @@
+"""Many at once, on either database: one key is one dispatch, one roll-back is one release."""
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+
+import pytest
+
+from registry.limits import Tier
+from registry.policy import period_of
+from tests.databases import NO_POSTGRES, empty, migrated_postgres
+from tests.issuance.stage import DELETE, FREE_ESIMS, INTENTS, PLAN, Stage, another_process, at_once, open_stage, whole
+from tests.registry import ledgers
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def postgres_database() -> Generator[str | None]:
+    with migrated_postgres() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Stage]:
+    url: str | None = None
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres_database")
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        empty(url)
+    async with open_stage(tmp_path, url, concurrency=64) as stage:
+        yield stage
+
+
+@pytest.mark.rule("3.6.7")
+@pytest.mark.parametrize("kind", ["inventory", "intent"])
+async def test_64_calls_with_one_key_at_two_servers_are_one_dispatch(stage: Stage, kind: str) -> None:
+    other = await another_process(stage)
+    async with other.client(stage.me.secret) as http:
+        doors = [stage.http, http]
+        draw = stage.issue if kind == "inventory" else stage.intend
+        answers = await at_once([lambda door=door: draw(http=door) for door in doors * 32])
+    made = [answer for answer in answers if answer.status_code == 201]
+    busy = [answer for answer in answers if answer.status_code != 201]
+    assert len({answer.content for answer in made}) == 1
+    assert {(each.status_code, each.json()["code"], each.headers["Retry-After"]) for each in busy} <= {
+        (409, "idempotency_in_progress", "1")
+    }
+    assert [answer.headers.get("Idempotent-Replayed") for answer in made].count(None) == 1
+    assert whole(await draw()) == (201, made[0].content, "true")
+    assert stage.dispatches() == 1 and await stage.free() == FREE_ESIMS - 1
+    assert len((await stage.http.get("/v1/connectivity/events")).json()["data"]) == 1
+
+
+@pytest.mark.rule("3.6.8")
+async def test_32_roll_backs_of_one_key_at_two_servers_are_one_release(stage: Stage) -> None:
+    other = await another_process(stage)
+    await stage.issue()
+    tokens = [await stage.token() for _ in range(32)]
+    async with other.client(stage.me.secret) as http:
+        doors = [stage.http, http] * 16
+        answers = await at_once(
+            [lambda token=token, door=door: stage.ask_to_return(token=token, http=door) for token, door in zip(tokens, doors, strict=True)]
+        )
+        final = [await stage.give_back(http=door) for door in (stage.http, http)]
+    assert {answer.status_code for answer in answers} <= {200, 409}
+    done = {answer.content for answer in answers if answer.status_code == 200}
+    assert len(done) == 1 and {answer.content for answer in final} == done
+    assert {answer.headers["Retry-After"] for answer in answers if answer.status_code == 409} <= {"1"}
+    assert len(stage.sent(DELETE)) == 1 and len(stage.sent("changeSimStatus")) == 1
+    assert await stage.free() == FREE_ESIMS and await stage.states() == {"k": "rolled_back"}
+
+
+async def test_64_keys_share_14_free_esims_and_none_is_given_twice(stage: Stage) -> None:
+    other = await another_process(stage)
+    async with other.client(stage.me.secret) as http:
+        doors = [stage.http, http] * 32
+        answers = await at_once(
+            [lambda number=number, door=door: stage.issue(f"k{number}", http=door) for number, door in enumerate(doors)]
+        )
+    assert Counter(answer.status_code for answer in answers) == {201: FREE_ESIMS, 409: 64 - FREE_ESIMS}
+    assert {answer.json()["code"] for answer in answers if answer.status_code == 409} == {"no_inventory"}
+    assert len({answer.json()["data"]["iccid"] for answer in answers if answer.status_code == 201}) == FREE_ESIMS
+    assert Counter((await stage.states()).values()) == {"issued": FREE_ESIMS, "failed": 64 - FREE_ESIMS}
+    again = await at_once([lambda number=number: stage.issue(f"k{number}") for number in range(64)])
+    assert [whole(answer) for answer in again] == [(answer.status_code, answer.content, "true") for answer in answers]
+    assert stage.dispatches() == 64
+
+
+@pytest.mark.rule("3.1.7")
+async def test_of_32_confirmations_with_a_live_plan_one_draws_the_esim(stage: Stage) -> None:
+    other = await another_process(stage)
+    waiting = (await stage.http.post(INTENTS, json={}, headers={"Idempotency-Key": "w"})).json()["id"]
+    path, plans = f"{INTENTS}/{waiting}/confirm", [PLAN, "nordic-5gb-30d"] * 16
+    async with other.client(stage.me.secret) as http:
+        doors = [stage.http, http]
+        answers = await at_once(
+            [lambda plan=plan, place=place: doors[place // 2 % 2].post(path, json={"plan": plan}) for place, plan in enumerate(plans)]
+        )
+    assert {answer.status_code for answer in answers} <= {200, 409}
+    final = (await stage.http.get(f"{INTENTS}/{waiting}")).json()
+    assert final["status"] == "succeeded" and stage.dispatches() == 1
+    for plan, answer in zip(plans, answers, strict=True):
+        if answer.status_code == 200:
+            assert plan == final["plan"]["id"] and answer.json()["status"] in ("processing", "succeeded")
+            assert answer.json()["esim"] in (None, final["esim"])
+    assert list((await stage.states()).values()) == ["issued"]
+
+
+async def test_of_64_calls_with_ten_left_ten_draw(stage: Stage) -> None:
+    world = stage.world
+    who = await world.caller(Tier.PRO, mode="managed", account=8101)
+    limit = world.pipeline.limits.tiers[Tier.PRO].calls_per_day
+    period = period_of(world.clock.now()).name
+    await world.store.write(ledgers.set_used, organisation=who.organisation, period=period, used=limit - 10)
+    async with world.client(who.secret) as http:
+        answers = await at_once([lambda number=number: stage.issue(f"k{number}", http=http) for number in range(64)])
+    assert Counter(answer.status_code for answer in answers) == {201: 10, 429: 54}
+    assert stage.dispatches() == 10 and len(await stage.ledger()) == 10

@@ -1,0 +1,334 @@
+"""rollback_esim_issuance: an eSIM goes back to stock once, or nobody knows and nothing further is sent."""
+
+import orjson
+import pytest
+from inline_snapshot import snapshot
+
+from clients.sandbox.ocs.faults import Fault
+from registry.limits import Tier
+from registry.policy import DAY
+from storage.accounts import set_connection
+from storage.orphans import recover_orphans
+from storage.replicas import LEASE_SECONDS
+from tests.issuance.road import Gate, held
+from tests.issuance.stage import ACCOUNT, DELETE, DRAW, ISSUE, WRITES, Stage, another_process, untold, whole
+
+pytestmark = pytest.mark.anyio
+PROVIDER, FREE, LINE, PACKAGES = "getSimProviderStatus", "changeSimStatus", "getSingleSubscriber", "listSubscriberPrepaidPackages"
+STEPS = [DELETE, PROVIDER, FREE, LINE, PACKAGES]
+# Not `.` and `..`: clients take them out of a path before they send it.
+KEYS = ["a/b", "a%2Fb", "what?x=1", "tag#1", "/", "//", "%", "a+b", "...", "~!$&'()*,;=:@[]{}|\\^`<>\"", "K" * 255]
+
+
+async def test_an_esim_goes_back_to_stock(stage: Stage) -> None:
+    free = await stage.free()
+    esim = (await stage.issue()).json()["data"]
+    before = len(stage.world.sandbox.calls)
+    challenge = await stage.ask_to_return()
+    assert (challenge.status_code, challenge.json()["route"]) == (202, f"DELETE {ISSUE}/{{idempotencyKey}}")
+    assert stage.methods(before) == []
+    said = await stage.ask_to_return(token=challenge.json()["confirm_token"])
+    assert (said.status_code, said.json()) == snapshot(
+        (
+            200,
+            {
+                "data": {
+                    "idempotency_key": "k",
+                    "status": "rolled_back",
+                    "iccid": "8988303700000101276",
+                    "package_id": 3300366,
+                    "account_id": 8101,
+                    "updated_at": "2027-01-15T12:00:00Z",
+                }
+            },
+        )
+    )
+    assert stage.methods(before) == STEPS
+    line = await stage.line(esim["iccid"])
+    assert (line.sim.status, line.packages, await stage.free()) == ("FREE", [], free)
+
+
+@pytest.mark.rule("3.6.4")
+async def test_a_second_roll_back_answers_as_the_first_and_sends_nothing(stage: Stage) -> None:
+    await stage.issue()
+    first = await stage.give_back()
+    before = len(stage.world.sandbox.calls)
+    stage.world.clock.advance(10)
+    again = await stage.give_back()
+    assert (again.status_code, again.content) == (200, first.content)
+    assert stage.methods(before) == []
+
+
+async def test_the_key_of_what_was_rolled_back_replays_and_draws_nothing(stage: Stage) -> None:
+    first = await stage.issue()
+    await stage.give_back()
+    assert whole(await stage.issue()) == (201, first.content, "true")
+    assert stage.dispatches() == 1
+
+
+async def test_an_esim_that_went_back_is_drawn_again_and_belongs_to_the_new_key_alone(stage: Stage) -> None:
+    first = (await stage.issue("first")).json()["data"]
+    await stage.give_back("first")
+    second = (await stage.issue("second")).json()["data"]
+    assert second["iccid"] == first["iccid"] and second["subsPackageId"] != first["subsPackageId"]
+    held = [(row.key, row.state, row.held) for row in await stage.ledger()]
+    assert held == [("first", "rolled_back", None), ("second", "issued", first["iccid"])]
+    before = len(stage.world.sandbox.calls)
+    assert (await stage.give_back("first")).json()["data"]["status"] == "rolled_back"
+    assert stage.methods(before) == []
+    assert (await stage.line(first["iccid"])).sim.status == "AFFECTED"
+    assert (await stage.give_back("second")).json()["data"]["status"] == "rolled_back"
+
+
+@pytest.mark.parametrize("status", ["Downloaded", "Installed", "Enabled", "Deleted"])
+async def test_a_profile_that_was_downloaded_stays_affected(stage: Stage, status: str) -> None:
+    esim = (await stage.issue()).json()["data"]
+    await stage.control("provider-status", orjson.dumps({"iccid": esim["iccid"], "status": status}))
+    before = len(stage.world.sandbox.calls)
+    said = await stage.give_back()
+    assert (said.status_code, said.json()["data"]["status"]) == (200, "rolled_back")
+    assert stage.methods(before) == [DELETE, PROVIDER, LINE, PACKAGES]
+    line = await stage.line(esim["iccid"])
+    assert (line.sim.status, line.packages) == ("AFFECTED", [])
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.rule("4.2.18")
+async def test_a_key_may_hold_any_visible_character(stage: Stage, key: str) -> None:
+    issued = await stage.issue(key)
+    assert (issued.status_code, issued.json()["data"]["idempotencyKey"]) == (201, key)
+    said = await stage.give_back(key)
+    assert (said.status_code, said.json()["data"]["idempotency_key"], said.json()["data"]["status"]) == (200, key, "rolled_back")
+
+
+async def test_the_path_is_read_once_so_no_two_keys_meet(stage: Stage) -> None:
+    for key in ("a/b", "a%2Fb", "a%252Fb"):
+        await stage.issue(key)
+    await stage.give_back("a%2Fb")
+    assert await stage.states() == {"a/b": "issued", "a%2Fb": "rolled_back", "a%252Fb": "issued"}
+
+
+AMBIGUOUS = {
+    f"{method}, {name}": (method, faults)
+    for method in (DELETE, FREE)
+    for name, faults in {
+        "dropped before": [Fault(method, drop_before=True)],
+        "dropped after": [Fault(method, drop_after=True)],
+        "malformed": [Fault(method, malformed=True)],
+        "empty": [Fault(method, empty=True)],
+        "status 500": [Fault(method, status=500)],
+        "code 18 after": [Fault(method, code=18, commit=True)],
+        "code 3": [Fault(method, code=3)],
+    }.items()
+} | {
+    f"{method}, {name}": (method, [fault, fault])
+    for method in (PROVIDER, LINE, PACKAGES)
+    for name, fault in {
+        "dropped": Fault(method, drop_before=True),
+        "malformed": Fault(method, malformed=True),
+        "code 6": Fault(method, code=6),
+    }.items()
+}
+AMBIGUOUS["changeSimStatus, code 14"] = (FREE, [Fault(FREE, code=14)])
+
+
+@pytest.mark.parametrize("trouble", AMBIGUOUS)
+@pytest.mark.rule("3.6.5")
+async def test_after_the_first_ambiguous_answer_nothing_further_is_sent(stage: Stage, trouble: str) -> None:
+    method, faults = AMBIGUOUS[trouble]
+    issued = await stage.issue()
+    token = await stage.token()
+    before = len(stage.world.sandbox.calls)
+    stage.trouble(*faults)
+    said = await stage.ask_to_return(token=token)
+    body = untold(said)
+    assert (said.status_code, body) == snapshot(
+        (
+            502,
+            {
+                "error": "Whether the eSIM was given back is not known; a person at the service has to settle it. "
+                "It is never issued again by itself",
+                "code": "MANUAL_RECONCILIATION_REQUIRED",
+                "hint": "Keep the key, and have whoever runs the service look: reseller issuance list --unknown",
+                "details": {
+                    "idempotency_key": "k",
+                    "status": "rollback_unknown",
+                    "iccid": "8988303700000101276",
+                    "package_id": 3300366,
+                    "account_id": 8101,
+                    "updated_at": "2027-01-15T12:00:00Z",
+                },
+                "outcome_unknown": True,
+            },
+        )
+    )
+    asked = stage.methods(before)
+    assert list(dict.fromkeys(asked)) == STEPS[: STEPS.index(method) + 1]
+    assert len([name for name in asked if name in WRITES]) == len({name for name in asked if name in WRITES})
+    stage.world.sandbox.faults.clear()
+    for _ in range(3):
+        stage.world.clock.advance(DAY)
+        await stage.world.store.write(recover_orphans, now=stage.world.clock.now())
+        again = await stage.give_back()
+        assert (again.status_code, untold(again)) == (502, body)
+    assert whole(await stage.issue()) == (201, issued.content, "true")
+    assert stage.methods(before) == asked
+    assert await stage.states() == {"k": "rollback_unknown"}
+
+
+async def test_a_package_that_is_gone_already_is_no_hindrance(stage: Stage) -> None:
+    esim = (await stage.issue()).json()["data"]
+    line = await stage.line(esim["iccid"])
+    network = await stage.world.network()
+    del network.packages[line.packages.pop().id]
+    said = await stage.give_back()
+    assert (said.status_code, said.json()["data"]["status"]) == (200, "rolled_back")
+    assert (await stage.line(esim["iccid"])).sim.status == "FREE"
+
+
+async def test_a_release_that_the_read_back_does_not_show_is_unknown(stage: Stage) -> None:
+    await stage.issue()
+    gate = stage.road.gates[LINE] = Gate()
+    token = await stage.token()
+    async with held(gate, lambda: stage.ask_to_return(token=token)) as answers:
+        iccid = (await stage.ledger())[0].iccid or ""
+        (await stage.line(iccid)).sim.status = "AFFECTED"  # somebody took it at that very moment
+    assert (answers[0].status_code, answers[0].json()["details"]["status"]) == (502, "rollback_unknown")
+
+
+async def test_what_was_never_sent_is_issued_as_before(stage: Stage) -> None:
+    await stage.issue()
+    stage.road.refused.add(DELETE)
+    said = await stage.give_back()
+    assert (said.status_code, said.json()["code"], "outcome_unknown" in said.json()) == (502, "ocs_error", False)
+    assert await stage.states() == {"k": "issued"}
+    stage.road.refused.clear()
+    assert (await stage.give_back()).json()["data"]["status"] == "rolled_back"
+    assert len(stage.sent(DELETE)) == 1
+
+
+@pytest.mark.parametrize("code", [14, 100])
+async def test_a_definite_refusal_of_the_first_step_leaves_it_issued(stage: Stage, code: int) -> None:
+    await stage.issue()
+    before = len(stage.world.sandbox.calls)
+    stage.trouble(Fault(DELETE, code=code))
+    said = await stage.give_back()
+    assert (said.status_code, said.json()["ocs_code"]) == (502, code)
+    assert stage.methods(before) == [DELETE] and await stage.states() == {"k": "issued"}
+    assert (await stage.give_back()).json()["data"]["status"] == "rolled_back"
+
+
+async def test_a_process_that_dies_in_the_middle_leaves_an_unknown_release(stage: Stage) -> None:
+    await stage.issue()
+    gate = stage.road.gates[FREE] = Gate()
+    other = await another_process(stage)
+    token = await stage.token()
+    async with held(gate, lambda: stage.ask_to_return(token=token)) as answers, other.client(stage.me.secret) as http:
+        waiting = await stage.give_back(http=http)
+        assert (waiting.status_code, waiting.json()["code"], waiting.headers["Retry-After"]) == (409, "idempotency_in_progress", "1")
+        stage.world.clock.advance(LEASE_SECONDS + 1)
+        assert await stage.world.store.write(recover_orphans, now=stage.world.clock.now()) == 1
+        said = await stage.give_back(http=http)
+        assert (said.status_code, said.json()["code"], said.json()["details"]["status"]) == snapshot(
+            (502, "MANUAL_RECONCILIATION_REQUIRED", "rollback_unknown")
+        )
+    assert len(stage.sent(DELETE)) == 1
+    # It was only slow; the row is not its own any more, so it sends nothing further and says what the row says.
+    assert (answers[0].status_code, untold(answers[0])) == (502, untold(said))
+    assert stage.methods(0)[-1] == FREE and await stage.states() == {"k": "rollback_unknown"}
+
+
+@pytest.mark.parametrize("outcome", ["failed", "outcome_unknown"])
+async def test_there_is_nothing_to_give_back_when_nothing_is_known_to_be_drawn(stage: Stage, outcome: str) -> None:
+    stage.trouble(Fault(DRAW, code=14) if outcome == "failed" else Fault(DRAW, drop_after=True))
+    await stage.issue()
+    said = await stage.give_back()
+    assert (said.status_code, said.json()["code"]) == (409, "issuance_not_issued") and outcome in said.json()["error"]
+    assert stage.sent(DELETE) == []
+
+
+async def test_a_foreign_key_answers_as_an_unknown_one_does(stage: Stage) -> None:
+    await stage.issue("mine")
+    other = await stage.world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
+    async with stage.world.client(other.secret) as http:
+        foreign, unknown = await stage.ask_to_return("mine", http=http), await stage.ask_to_return("none", http=http)
+    assert (foreign.status_code, untold(foreign)) == snapshot(
+        (
+            404,
+            {
+                "error": "Your organisation issued nothing under this key",
+                "code": "not_found",
+                "param": "idempotencyKey",
+                "hint": "Name the key that issue_esim_from_inventory was called with, or the id of an intent",
+            },
+        )
+    )
+    assert (unknown.status_code, untold(unknown)) == (404, untold(foreign))
+    assert len(foreign.content) == len(unknown.content)
+    assert set(foreign.headers) == set(unknown.headers)
+    assert stage.sent(DELETE) == []
+
+
+@pytest.mark.parametrize("why", ["moved", "disconnected", "downgraded"])
+@pytest.mark.rule("3.6.6")
+async def test_whoever_lost_the_account_gives_nothing_back(stage: Stage, why: str) -> None:
+    await stage.issue()
+    token = await stage.token()
+    if why == "downgraded":
+        await stage.world.move_to(Tier.FREE, stage.me.organisation)
+    else:
+        moved = why == "moved"
+        await stage.world.store.write(
+            set_connection,
+            organisation=stage.me.organisation,
+            mode="managed" if moved else None,
+            account_id=8102 if moved else None,
+            own_token=None,
+        )
+    said = await stage.ask_to_return(token=token)
+    assert said.status_code == {"moved": 404, "disconnected": 409, "downgraded": 402}[why]
+    assert stage.sent(DELETE) == [] and await stage.states() == {"k": "issued"}
+
+
+async def test_a_confirm_token_is_for_one_key_and_one_use(stage: Stage) -> None:
+    await stage.issue("one")
+    await stage.issue("two")
+    token = await stage.token("one")
+    said = await stage.ask_to_return("two", token=token)
+    assert (said.status_code, said.json()["code"]) == (400, "confirm_token_invalid")
+    assert (await stage.ask_to_return("one", token=token)).status_code == 200
+    again = await stage.ask_to_return("one", token=token)
+    assert (again.status_code, again.json()["code"]) == (400, "confirm_token_invalid")
+    assert len(stage.sent(DELETE)) == 1
+
+
+async def test_an_intent_is_given_back_by_its_id(stage: Stage) -> None:
+    intent = (await stage.intend()).json()
+    said = await stage.give_back(intent["id"])
+    assert (said.status_code, said.json()) == snapshot(
+        (
+            200,
+            {
+                "data": {
+                    "idempotency_key": "cni_01mcckg2g00000000000000009",
+                    "status": "rolled_back",
+                    "iccid": "8988303700000101276",
+                    "package_id": 3300366,
+                    "account_id": 8101,
+                    "updated_at": "2027-01-15T12:00:00Z",
+                }
+            },
+        )
+    )
+    seen = (await stage.http.get(f"/v1/connectivity/intents/{intent['id']}")).json()
+    assert (seen["status"], seen["esim"], seen["error"]) == snapshot(
+        ("failed", None, {"code": "rolled_back", "message": "The eSIM was taken back: its package is removed"})
+    )
+    assert (await stage.give_back(intent["id"])).content == said.content
+    assert len(stage.sent(DELETE)) == 1
+    assert (await stage.ask_to_return("k")).status_code == 404  # the key of the call is not the name of the issuance
+
+
+async def test_a_test_intent_has_nothing_to_give_back(stage: Stage) -> None:
+    intent = (await stage.intend(plan="test_eu_1gb")).json()
+    assert (await stage.ask_to_return(intent["id"])).status_code == 404

@@ -1,0 +1,128 @@
+"""The service as `reseller serve` composes it, except for its clock, and for the ports at whose points it is to die.
+
+`python -m tests.kill.server CLOCK` is a nursery: it imports everything, and for each line on its input it forks a server, which is a
+process of its own and does all the rest of a start. It says `pid`, then `ended` with the exit code; the server says `ready` when it
+listens, and `settled SECONDS` when it has done what was due at a moment that the clock was moved to.
+"""
+
+import importlib
+import os
+import select
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import orjson
+
+from clients.ocs.pool import OcsPool, ocs_limits
+from operations.services.reconciliation import Reconciliation
+from storage.orphans import recover_orphans
+from storage.replicas import renew
+from tests.kill.clock import SharedClock
+from tests.kill.trap import Point, Trap, TrappedJournal, TrappedOutbound
+from transports.app import Application
+from transports.http.deadlines import Deadlines
+from transports.http.serve import bind, make_server, run
+from transports.logs import Logs
+from transports.service import Service, build_service
+from transports.settings import load_settings
+from transports.upstream import ocs_settings
+
+LOOK_SECONDS = 0.02
+TICK_SECONDS = 0.003
+# What the service imports only when it needs it.
+LATER = ("aiohttp", "httptools", "httpx", "psycopg", "storage.postgres", "storage.sqlite", "transports.http.protocol", "uvicorn", "uvloop")
+
+
+def say(line: str) -> None:
+    """To the suite."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def complain(text: str) -> None:
+    """To the log file."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def set_trap(service: Service, trap: Trap) -> None:
+    """Put the ports around the real ones."""
+    wire = ocs_settings(service.settings)
+    pool = OcsPool(TrappedOutbound(ocs_limits(wire), trap), wire, service.clock)
+    service.pipeline.deps = replace(service.pipeline.deps, ocs=pool)
+    service.pipeline.journal = TrappedJournal(service.pipeline.journal, trap)
+
+
+async def keep_settling(service: Service, clock: SharedClock) -> None:
+    """What the chores do now and then is done whenever the clock was moved."""
+    deps, done = service.pipeline.deps, clock.ahead
+    reconciliation = Reconciliation(deps, complain)
+    while True:
+        await anyio.sleep(LOOK_SECONDS)
+        ahead = clock.ahead
+        if ahead == done:
+            continue
+        await service.store.write(renew, replica=service.journal.replica, now=clock.now())
+        await service.store.write(recover_orphans, now=clock.now())
+        await reconciliation.step()
+        service.worker.wake()
+        done = ahead
+        say(f"settled {done}")
+
+
+async def live(clock: SharedClock, port: int, point: Point | None) -> None:
+    """Serve until killed, or told to stop."""
+    settings = load_settings(os.environ)
+    with bind("127.0.0.1", port) as bound:
+        service = build_service(settings, f"http://127.0.0.1:{port}", clock=clock, report=complain)
+        set_trap(service, Trap(point))
+        logs = Logs(lambda lines: sys.stderr.buffer.write(lines) and sys.stderr.buffer.flush(), clock, secrets=[], human=False)
+        server = make_server(
+            Application(service, logs), deadlines=Deadlines(), ids=service.ids, logs=logs, ready=lambda: say("ready")
+        )
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(keep_settling, service, clock)
+            await server.serve(sockets=[bound])
+            tasks.cancel_scope.cancel()
+
+
+def serve(clock: SharedClock, order: dict[str, Any]) -> None:
+    """What a forked server does."""
+    point = None if order["point"] is None else Point(*order["point"])
+    run(live(clock, order["port"], point))
+
+
+def attend(pid: int) -> None:
+    """Until it has ended, or nobody wants it any more. It is not reaped before the next order: its number stays its own."""
+    while True:
+        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+        if ended is not None:
+            say(f"ended {ended.si_status}")
+            return
+        if select.select([sys.stdin], [], [], TICK_SECONDS)[0]:  # orders come one by one, so this is the end
+            os.kill(pid, signal.SIGKILL)
+
+
+def main(path: str) -> None:
+    """Bear servers until the input ends."""
+    for name in LATER:
+        importlib.import_module(name)
+    clock = SharedClock(Path(path))
+    pid = 0
+    while line := sys.stdin.readline():
+        if pid:
+            os.waitpid(pid, 0)
+        pid = os.fork()
+        if pid == 0:
+            serve(clock, orjson.loads(line))
+            return
+        say(f"pid {pid}")
+        attend(pid)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,148 @@
+"""What a run is played on: a database at HEAD, three organisations in it with a receiver each, and the servers to be killed."""
+
+import json
+import sqlite3
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+
+from clients.webhooks.signature import SECRET_BYTES, new_secret
+from operations.services.api_key import new_api_key
+from registry.clock import SystemClock
+from registry.ids import SystemIds
+from registry.limits import Role, Tier
+from storage.accounts import add_member, create_organisation, create_person
+from storage.connection import Connection
+from storage.endpoints import insert_endpoint
+from storage.keys import insert_key
+from storage.sealed_fields import webhook_secret_field
+from storage.sealing import Keyring
+from storage.store import open_store
+from tests.databases import migrated_postgres, migrated_sqlite
+from tests.kill.network import TOKEN, Network
+from tests.kill.servers import Servers
+from tests.replicas.cluster import KEYS
+from tests.replicas.receivers import Receiver, receiving
+
+# Two organisations draw from one account; the third one's stock is soon empty.
+DRAWS_FROM = (8101, 8101, 8103)
+CALL_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """An organisation, its API key, its account, and its endpoint with whoever listens there."""
+
+    id: str
+    secret: str
+    account: int
+    endpoint: str
+    receiver: Receiver
+    signed_with: str
+
+
+@dataclass(slots=True)
+class Stage:
+    """Everything outside the servers."""
+
+    network: Network
+    servers: Servers
+    tenants: tuple[Tenant, ...]
+    url: str
+
+    def client(self) -> httpx.AsyncClient:
+        """For calls of the server that runs now. A call ends with the process that answers it."""
+        return httpx.AsyncClient(base_url=self.servers.url, timeout=CALL_SECONDS)
+
+    def rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """Read by hand: what is on trial does not judge itself."""
+        if self.url.startswith("sqlite"):
+            raw = sqlite3.connect(self.url.removeprefix("sqlite:///"))
+            try:
+                return raw.execute(statement).fetchall()
+            finally:
+                raw.close()
+        with psycopg.connect(self.url, autocommit=True) as admin:
+            return admin.execute(statement.encode()).fetchall()
+
+    def number(self, statement: str) -> int:
+        """A count."""
+        return int(self.rows(statement)[0][0])
+
+
+@asynccontextmanager
+async def open_stage(place: Path, network: Network, *, postgres: bool) -> AsyncGenerator[Stage | None]:
+    """A new database and its people; nothing without PostgreSQL where that is asked for. No server runs yet."""
+    async with AsyncExitStack() as stack:
+        url = stack.enter_context(migrated_postgres()) if postgres else migrated_sqlite(place)
+        if url is None:
+            yield None
+            return
+        receivers = [stack.enter_context(receiving()) for _ in DRAWS_FROM]
+        tenants = await settle_in(url, receivers)
+        servers = Servers(place, network.clock.path, settings_of(place, network, url if postgres else ""))
+        stack.push_async_callback(servers.aclose)
+        yield Stage(network, servers, tenants, url)
+
+
+def settings_of(place: Path, network: Network, url: str) -> Mapping[str, str]:
+    """What the servers are told."""
+    return {
+        "SERVICE_DATA": str(place),
+        "SERVICE_DATABASE_URL": url,
+        "SERVICE_SECRET_KEYS": KEYS,
+        "SERVICE_OCS_URL": network.url,
+        "SERVICE_OCS_TOKEN": TOKEN,
+        "SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8",
+        "SERVICE_DEMO": "false",
+        "SERVICE_WORKER": "true",
+        "SERVICE_BURST_LIMIT": "false",
+        "SERVICE_LOG": "json",
+    }
+
+
+async def settle_in(url: str, receivers: Sequence[Receiver]) -> tuple[Tenant, ...]:
+    """The organisations."""
+    store = open_store(url, pool=1)
+    ids = SystemIds(SystemClock())
+    try:
+        made = [
+            await store.write(move_in, ids=ids, account=account, receiver=receiver)
+            for account, receiver in zip(DRAWS_FROM, receivers, strict=True)
+        ]
+    finally:
+        await store.aclose()
+    return tuple(made)
+
+
+def move_in(connection: Connection, *, ids: SystemIds, account: int, receiver: Receiver) -> Tenant:
+    """One of them, with all it needs."""
+    now = SystemClock().now()
+    organisation, person, endpoint, key = ids.new("org_"), ids.new("usr_"), ids.new("we_"), new_api_key(ids)
+    create_organisation(connection, id=organisation, name="Tenant", tier=Tier.ENTERPRISE, now=now, mode="managed", account_id=account)
+    create_person(connection, id=person, now=now)
+    add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
+    insert_key(
+        connection,
+        id=ids.new("key_"),
+        digest=key.digest,
+        prefix=key.prefix,
+        organisation=organisation,
+        person=person,
+        name="kill",
+        now=now,
+    )
+    secret = new_secret(ids.bytes(SECRET_BYTES))
+    sealed = Keyring(KEYS, ids.bytes).seal(secret, org_id=organisation, field=webhook_secret_field(endpoint))
+    insert_endpoint(connection, id=endpoint, organisation=organisation, url=receiver.url, secret=sealed, now=now)
+    return Tenant(organisation, key.secret, account, endpoint, receiver, secret)
+
+
+def iccid_of(data: str) -> str:
+    """Whom an event tells of."""
+    return str(json.loads(data)["iccid"])

@@ -1,0 +1,1 @@
+"""Several servers and workers on one database, as real processes."""

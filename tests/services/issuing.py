@@ -1,0 +1,120 @@
+"""Operators who draw eSIMs from account 8101 of the simulated network, a network that loses answers, and the worker that finds out."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import orjson
+
+from clients.sandbox.ocs import packages
+from clients.sandbox.ocs.entities import Line
+from clients.sandbox.ocs.faults import Fault
+from clients.sandbox.ocs.state import World as Network
+from operations.catalogue import CATALOGUE
+from operations.services.reconciliation import Reconciliation
+from registry.limits import Limits, Tier
+from storage.events import list_events
+from storage.issuance import IssuanceRow, find_issuance
+from tests.world import Credentials, World, open_world
+
+ACCOUNT, OTHER_ACCOUNT = 8101, 8102
+AFFECT = "affectPackageToSubscriber"
+TEMPLATE, OTHER_TEMPLATE = 55010, 55011
+MINUTE, HOUR = 60, 3600
+
+
+@dataclass(slots=True)
+class Issuing:
+    """One operator, and what befalls their calls."""
+
+    world: World
+    operator: Credentials
+    network: Network
+    reports: list[str] = field(default_factory=list[str])
+
+    def worker(self) -> Reconciliation:
+        """One of the processes that reconcile."""
+        return Reconciliation(self.world.pipeline.deps, self.reports.append)
+
+    async def issue(
+        self, key: str, *, template: int = TEMPLATE, operator: Credentials | None = None, **window: object
+    ) -> httpx.Response:
+        """An eSIM from stock."""
+        body = {"accountId": ACCOUNT, "packageTemplateId": template, **window}
+        async with self.world.client((operator or self.operator).secret) as http:
+            return await http.post("/v1/subscribers/issue-from-inventory", json=body, headers={"X-Idempotency-Key": key})
+
+    async def lose(self, key: str, *, drawn: bool, template: int = TEMPLATE, operator: Credentials | None = None, **window: object) -> None:
+        """A draw without an answer, whether or not it was carried out."""
+        self.strike(AFFECT, drop_after=drawn, drop_before=not drawn)
+        answer = await self.issue(key, template=template, operator=operator, **window)
+        assert (answer.status_code, answer.json()["code"]) == (502, "OUTCOME_UNKNOWN"), answer.text
+
+    def strike(self, method: str, times: int | None = 1, **fault: object) -> None:
+        """The next calls of a method meet trouble."""
+        self.world.sandbox.faults.add(Fault(method, times=times, **fault))  # pyright: ignore[reportArgumentType]  # the tests name its fields
+
+    async def intent(self, key: str) -> httpx.Response:
+        """A live intent."""
+        async with self.world.client(self.operator.secret) as http:
+            plans = (await http.get("/v1/connectivity/plans")).json()["data"]
+            plan = next(plan["id"] for plan in plans if plan["livemode"])
+            return await http.post("/v1/connectivity/intents", json={"plan": plan}, headers={"Idempotency-Key": key})
+
+    async def look(self, *, later: float = 0) -> int:
+        """One round of one worker after some time; how many rows it settled."""
+        self.world.clock.advance(later)
+        return await self.worker().step()
+
+    async def work(self, seconds: float, every: float = 30) -> int:
+        """Rounds every half minute for so long."""
+        return sum([await self.look(later=every) for _ in range(int(seconds // every))])
+
+    async def row(self, key: str) -> IssuanceRow:
+        """The ledger's row."""
+        row = await self.world.store.read(find_issuance, organisation=self.operator.organisation, key=key)
+        assert row is not None
+        return row
+
+    async def state(self, key: str) -> str:
+        """What the ledger says of a key."""
+        return (await self.row(key)).state
+
+    async def events(self) -> list[str]:
+        """The ICCIDs that esim.issued told of."""
+        rows = await self.world.store.read(list_events, organisation=self.operator.organisation, intent=None, after=None, most=100)
+        return [orjson.loads(row.data)["iccid"] for row in rows if row.type == "esim.issued"]
+
+    def drawn(self) -> list[str]:
+        """The ICCIDs of the draws that the network carried out, by its own books."""
+        return [line.iccid for line in self.network.lines_of(ACCOUNT) if (line.sim.affected_at or 0) >= self.began]
+
+    @property
+    def began(self) -> int:
+        """When the test began, by the network's clock."""
+        return int(self.world.clock.wall - (self.world.clock.steady - 1000.0))
+
+    def affects(self) -> int:
+        """How many draws reached the network."""
+        return sum(call.method == AFFECT for call in self.world.sandbox.calls)
+
+    def outsider(self, *, template: int = TEMPLATE, days: int | None = None) -> Line:
+        """Somebody draws at the network, past us."""
+        line = packages.draw_free(self.network, self.network.accounts[ACCOUNT])
+        packages.assign(self.network, line, self.network.templates[template], period=None, validity_days=days)
+        return line
+
+    def line(self, iccid: str) -> Line:
+        """A line at the network."""
+        return next(line for line in self.network.lines.values() if line.iccid == iccid)
+
+
+@asynccontextmanager
+async def open_issuing(folder: Path, url: str | None = None) -> AsyncGenerator[Issuing]:
+    """An operator of account 8101."""
+    limits = Limits(burst_enabled=False)
+    async with open_world(folder, CATALOGUE, url=url, limits=limits) as world:
+        operator = await world.caller(Tier.PRO, mode="managed", account=ACCOUNT)
+        yield Issuing(world, operator, await world.network())

@@ -1,0 +1,113 @@
+"""Chores: what is done now and then beside deliveries, by one replica at a time, each in a task of its own."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import anyio
+
+from registry.clock import Clock
+from registry.ids import Ids
+from storage import jobs
+from storage.store import Store
+from transports.tally import Tally
+
+AGAIN_SECONDS = 5.0
+LOOK_SECONDS = 0.1
+# The lease outlives the longest run by this much, so that it is given back before another replica may take it.
+MARGIN_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """Something to do every so often. A run that takes longer than its limit is ended, since another replica may begin it then."""
+
+    name: str
+    every_seconds: float
+    run: Callable[[], Awaitable[None]]
+    limit_seconds: float = 60.0
+
+
+class Chores:
+    """The chores of one process. Leases in the database keep those of all processes apart."""
+
+    def __init__(
+        self,
+        chores: Sequence[Chore],
+        *,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        tally: Tally,
+        fault: Callable[[str, Exception], None],
+    ) -> None:
+        self._chores, self._store, self._clock, self._ids = tuple(chores), store, clock, ids
+        self._tally, self._fault = tally, fault
+        self._stopping, self.ended = anyio.Event(), anyio.Event()
+        self._stepped: dict[str, float] = {}
+
+    def stop(self) -> None:
+        """End `run`: nothing new is begun, and what is under way is finished."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Do each chore when it is due, until stopped."""
+        async with anyio.create_task_group() as group:
+            for chore in self._chores:
+                group.start_soon(self._keep, chore)
+        self.ended.set()
+
+    async def step(self) -> None:
+        """Do at once what this process has not done in its time, whoever has the lease; a fault is the caller's."""
+        for chore in self._chores:
+            monotonic = self._clock.monotonic()
+            if monotonic - self._stepped.get(chore.name, float("-inf")) >= chore.every_seconds:
+                await chore.run()
+                self._stepped[chore.name] = monotonic
+                self._tally.chore(chore.name, self._clock.now())
+
+    async def _keep(self, chore: Chore) -> None:
+        while not self._stopping.is_set():
+            with anyio.move_on_after(await self._turn(chore)):
+                await self._stopping.wait()
+
+    async def _turn(self, chore: Chore) -> float:
+        """Do it if it is due and free. Seconds until the next look."""
+        token, claimed = self._ids.new("lse_"), False
+        try:
+            wait = await self._store.read(jobs.due_at, name=chore.name) / 1000 - self._clock.now()
+            if wait > 0:
+                return min(wait, chore.every_seconds)
+            with anyio.CancelScope(shield=True):  # cancelled here, the lease would be taken and never given back
+                claimed = await self._claim(chore, token)
+        except Exception as error:
+            self._fault(f"{chore.name} could not be begun", error)
+            return AGAIN_SECONDS
+        if claimed:
+            await self._hold(chore, token)
+        return LOOK_SECONDS
+
+    async def _claim(self, chore: Chore, token: str) -> bool:
+        lease_ms = int((chore.limit_seconds + MARGIN_SECONDS) * 1000)
+        return await self._store.write(jobs.claim, name=chore.name, token=token, now_ms=int(self._clock.now() * 1000), lease_ms=lease_ms)
+
+    async def _hold(self, chore: Chore, token: str) -> None:
+        """One run under the lease, which is given back however it ends: at once when the process ends."""
+        wait = 0.0
+        try:
+            with anyio.fail_after(chore.limit_seconds):
+                await chore.run()
+            self._tally.chore(chore.name, self._clock.now())
+            wait = chore.every_seconds
+        except Exception as error:
+            self._fault(f"{chore.name} failed and is tried again", error)
+            wait = min(chore.every_seconds, AGAIN_SECONDS)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._give_back(chore, token, wait)
+
+    async def _give_back(self, chore: Chore, token: str, wait: float) -> None:
+        next_ms = int((self._clock.now() + wait) * 1000)
+        try:
+            await self._store.write(jobs.done, name=chore.name, token=token, next_ms=next_ms)
+        except Exception as error:
+            self._fault(f"the lease of {chore.name} could not be given back; it ends by itself", error)

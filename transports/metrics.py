@@ -1,0 +1,99 @@
+"""What Prometheus reads: depth and lag from the database, right whichever replica is asked, and what this process has counted."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from registry.clock import Clock
+from registry.errors import StoreUnavailable
+from storage.depth import UNRESOLVED, Depth, depth
+from storage.store import Store
+from transports.tally import BOUNDS, Tally
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+# No organisation, endpoint or line is a label: whoever reads metrics is not to learn who the tenants are.
+TYPE = "text/plain; version=1.0.0; charset=utf-8; escaping=underscores"
+
+
+class Metrics:
+    """The metrics of a process."""
+
+    def __init__(self, store: Store, clock: Clock, tally: Tally) -> None:
+        self._store, self._clock, self._tally = store, clock, tally
+
+    async def text(self) -> bytes:
+        """All of them, in Prometheus' words. Without the database, those of this process."""
+        from prometheus_client.exposition import generate_latest  # only when asked for: start-up time
+
+        now = self._clock.now()
+        try:
+            found = await self._store.read(depth, now_ms=int(now * 1000))
+        except StoreUnavailable:
+            found = None
+        return generate_latest(Reading([*of_database(found, now), *of_process(self._tally)]))
+
+
+class Reading:
+    """A registry of one reading, so that nothing is kept between two."""
+
+    def __init__(self, metrics: "Iterable[Metric]") -> None:
+        self._metrics = metrics
+
+    def collect(self) -> "Iterable[Metric]":
+        """What was read."""
+        return self._metrics
+
+
+def of_database(found: Depth | None, now: float) -> "Iterable[Metric]":
+    """Depth and lag; nothing of them while the database cannot be read."""
+    yield gauge("reseller_store_up", "1 when the database could be read for this answer", float(found is not None))
+    if found is not None:
+        waiting, ages = found.waiting, [now - row.since for row in found.unresolved.values()]
+        lag = 0.0 if waiting.oldest_due_ms is None else now - waiting.oldest_due_ms / 1000
+        yield gauge("reseller_deliveries_pending", "Deliveries to be sent, now or later", waiting.pending)
+        yield gauge("reseller_deliveries_due", "Deliveries to be sent now and taken by no worker", waiting.due)
+        yield gauge("reseller_deliveries_in_flight", "Deliveries that a worker has under a lease", waiting.in_flight)
+        yield gauge("reseller_deliveries_failed", "Deliveries that ended without success", found.failed)
+        yield gauge("reseller_delivery_lag_seconds", "Age of the oldest due delivery; 0 when none is due", max(0.0, lag))
+        yield by("reseller_issuances_unresolved", "Issuances and releases whose end is not known yet", "state", states(found))
+        yield gauge("reseller_issuance_unresolved_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *ages]))
+
+
+def states(found: Depth) -> dict[str, float]:
+    """Every state, those without a row too."""
+    return {state: found.unresolved[state].rows if state in found.unresolved else 0 for state in UNRESOLVED}
+
+
+def of_process(tally: Tally) -> "Iterable[Metric]":
+    """What this process has done."""
+    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+
+    attempts = CounterMetricFamily("reseller_delivery_attempts", "Deliveries tried by this process", labels=["outcome"])
+    for outcome, count in sorted(tally.attempts.items()):
+        attempts.add_metric([outcome], count)
+    yield attempts
+    total, buckets = 0, list[tuple[str, float]]()
+    for bound, count in zip([*map(str, BOUNDS), "+Inf"], tally.within, strict=True):
+        total += count
+        buckets.append((bound, total))
+    yield HistogramMetricFamily("reseller_delivery_attempt_seconds", "Seconds that a try took", buckets=buckets, sum_value=tally.seconds)
+    name, text = "reseller_chore_last_success_timestamp_seconds", "When this process last did the chore, Unix time; 0: not yet"
+    yield by(name, text, "chore", tally.chores)
+
+
+def gauge(name: str, text: str, value: float) -> "Metric":
+    """One number."""
+    from prometheus_client.core import GaugeMetricFamily
+
+    return GaugeMetricFamily(name, text, value=value)
+
+
+def by(name: str, text: str, label: str, values: dict[str, float]) -> "Metric":
+    """One number for each value of a label."""
+    from prometheus_client.core import GaugeMetricFamily
+
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family
