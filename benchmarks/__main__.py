@@ -15,6 +15,7 @@ from typing import Any
 
 from benchmarks import measure
 from benchmarks.contestant import ROOT, Seed, sow
+from benchmarks.issuing import issuing
 from benchmarks.processes import machine
 from benchmarks.results import RESULTS, SAMPLES, SCENARIOS, load, render
 from benchmarks.startup import start
@@ -45,8 +46,9 @@ RUN: dict[str, Callable[[Seed, measure.Plan], list[dict[str, object]]]] = {
     "start": start,
     "upstream": upstream,
     "webhooks": webhooks,
+    "issuing": issuing,
 }
-SECONDS = {"get": 1.0, "post": 1.5, "mcp": 1.2, "route": 0.6, "start": 0.0, "upstream": 1.0, "webhooks": 2.0}
+SECONDS = {"get": 1.0, "post": 1.5, "mcp": 1.2, "route": 0.6, "start": 0.0, "upstream": 1.0, "webhooks": 2.0, "issuing": 5.0}
 INTENTS = 200
 
 

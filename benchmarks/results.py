@@ -6,13 +6,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import upstream_page, webhooks_page
+from benchmarks import issuing_page, upstream_page, webhooks_page
 from benchmarks.names import BARE, FASTMCP, HANDWRITTEN, LOWLEVEL, OURS, TUNED, TUTORIAL
 from benchmarks.tables import Aim, Row, middle, of, ratios, spread, table, versus
 
 FOLDER = Path(__file__).parent
 SAMPLES, RESULTS = FOLDER / "samples", FOLDER / "RESULTS.md"
-SCENARIOS = ("get", "post", "mcp", "route", "start", "upstream", "webhooks")
+SCENARIOS = ("get", "post", "mcp", "route", "start", "upstream", "webhooks", "issuing")
 
 INTRO = """# Side-by-side measurements
 
@@ -84,6 +84,8 @@ def render(samples: Mapping[str, Any]) -> str:
         parts.append(upstream_page.section(samples["upstream"]["rows"]))
     if "webhooks" in samples:
         parts.append(webhooks_page.section(samples["webhooks"]["rows"]))
+    if "issuing" in samples:
+        parts.append(issuing_page.section(samples["issuing"]["rows"]))
     if "route" in samples:
         note = ROUTE_NOTE.format(ours=samples["route"]["facts"]["operations"])
         parts.append(f"## Position in the route table\n\n{note}\n{positions(samples['route']['rows'])}")
@@ -152,6 +154,8 @@ def aims(samples: Mapping[str, Any]) -> str:
         found += upstream_page.aims(samples["upstream"]["rows"])
     if "webhooks" in samples:
         found += webhooks_page.aims(samples["webhooks"]["rows"])
+    if "issuing" in samples:
+        found += issuing_page.aims(samples["issuing"]["rows"])
     return "## Aims\n\n" + table(
         ["", "aim", "reached", ""], [[aim.text, aim.aim, aim.reached, "yes" if aim.met else "**not yet**"] for aim in found]
     )

@@ -202,7 +202,11 @@ class Pipeline(Generic[D]):
         await self._keep(context, entry, Stored(500, fault), outcome="internal", unknown=True)
 
     async def _release(self, context: Context[D], entry: Entry, *, refund: bool) -> None:
-        await self.journal.release(entry, context.undoing, refund=refund)
+        try:
+            await self.journal.release(entry, context.undoing, refund=refund)
+        except StoreUnavailable:
+            context.released = True  # it is owed, and paid as soon as the store works: nothing else may be made of the call
+            raise
         context.released = True
 
     async def _asked(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> tuple[Any, Stored]:

@@ -52,7 +52,12 @@ def same(organisation: str, operation: str, key: str) -> sa.ColumnElement[bool]:
     )
 
 
-VALUES = ("organisation", "operation", "key", "fingerprint", "state", "owner", "claimed", "expires_at", "status", "body")
+def held(name: str) -> sa.ColumnElement[bool]:
+    """Its call still has it: a process whose lease had run out for a while may have lost a claim, and another of its calls got it."""
+    return same("of", "op", "named") & (CLAIM.c.owner == sa.bindparam(name)) & (CLAIM.c.lease == sa.bindparam("held_by"))
+
+
+VALUES = ("organisation", "operation", "key", "fingerprint", "state", "owner", "lease", "claimed", "expires_at", "status", "body")
 # A key whose retention has ended is free again, unless nobody knows what its call did.
 INSERT = Query(
     Owner,
@@ -84,12 +89,12 @@ READ = Query(
 )
 FINISH = Command(
     sa.update(CLAIM)
-    .where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("mine"), CLAIM.c.state.in_([*UNDER_WAY, "unknown"]))
+    .where(held("mine"), CLAIM.c.state.in_([*UNDER_WAY, "unknown"]))
     .values(state=sa.bindparam("state"), status=sa.bindparam("status"), body=sa.bindparam("body"))
 )
 DISPATCH = Command(
     sa.update(CLAIM)
-    .where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("mine"), CLAIM.c.state == "claimed")
+    .where(held("mine"), CLAIM.c.state == "claimed")
     .values(state="dispatching", status=sa.bindparam("status"), body=sa.bindparam("body"))
 )
 SETTLE = Command(
@@ -97,12 +102,8 @@ SETTLE = Command(
     .where(same("of", "op", "named"), CLAIM.c.state == "unknown")
     .values(state=sa.bindparam("state"), status=sa.bindparam("status"), body=sa.bindparam("body"))
 )
-FREEZE = Command(
-    sa.update(CLAIM)
-    .where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("seen"), CLAIM.c.state == "dispatching")
-    .values(state="unknown")
-)
-RELEASE = Command(sa.delete(CLAIM).where(same("of", "op", "named"), CLAIM.c.owner == sa.bindparam("mine"), CLAIM.c.state.in_(UNDER_WAY)))
+FREEZE = Command(sa.update(CLAIM).where(held("seen"), CLAIM.c.state == "dispatching").values(state="unknown"))
+RELEASE = Command(sa.delete(CLAIM).where(held("mine"), CLAIM.c.state.in_(UNDER_WAY)))
 ORPHANED = CLAIM.c.owner.not_in(
     sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (CLAIM.c.claimed >= sa.bindparam("before")))
 )
@@ -128,6 +129,7 @@ def claim(
     key: str,
     fingerprint: bytes,
     owner: str,
+    lease: str,
     now: int,
     expires_at: int | None,
     state: str = "dispatching",
@@ -143,6 +145,7 @@ def claim(
         fingerprint=fingerprint,
         state=state,
         owner=owner,
+        lease=lease,
         claimed=now,
         expires_at=expires_at,
         status=status,
@@ -192,14 +195,20 @@ def busy() -> Conflict:
     return refusal
 
 
-def finish(connection: Connection, *, organisation: str, operation: str, key: str, owner: str, state: str, status: int, body: str) -> bool:
+def finish(
+    connection: Connection, *, organisation: str, operation: str, key: str, owner: str, lease: str, state: str, status: int, body: str
+) -> bool:
     """Keep the answer; False when somebody else has decided meanwhile."""
-    return connection.run(FINISH, of=organisation, op=operation, named=key, mine=owner, state=state, status=status, body=body) == 1
+    named = {"of": organisation, "op": operation, "named": key, "mine": owner, "held_by": lease}
+    return connection.run(FINISH, **named, state=state, status=status, body=body) == 1
 
 
-def dispatch(connection: Connection, *, organisation: str, operation: str, key: str, owner: str, status: int, body: str) -> None:
-    """From now on it may have been sent. Refused when the claim is not this process's any more: then nothing may be sent."""
-    if connection.run(DISPATCH, of=organisation, op=operation, named=key, mine=owner, status=status, body=body) == 0:
+def dispatch(
+    connection: Connection, *, organisation: str, operation: str, key: str, owner: str, lease: str, status: int, body: str
+) -> None:
+    """From now on it may have been sent. Refused when the claim is not this call's any more: then nothing may be sent."""
+    named = {"of": organisation, "op": operation, "named": key, "mine": owner, "held_by": lease}
+    if connection.run(DISPATCH, **named, status=status, body=body) == 0:
         raise busy()
 
 
@@ -208,14 +217,14 @@ def settle_unknown(connection: Connection, *, organisation: str, operation: str,
     return connection.run(SETTLE, of=organisation, op=operation, named=key, state=state, status=status, body=body) == 1
 
 
-def freeze(connection: Connection, *, organisation: str, operation: str, key: str, seen: str) -> None:
+def freeze(connection: Connection, *, organisation: str, operation: str, key: str, seen: str, lease: str) -> None:
     """The owner's lease has run out while it was dispatching: the outcome is unknown from now on."""
-    connection.run(FREEZE, of=organisation, op=operation, named=key, seen=seen)
+    connection.run(FREEZE, of=organisation, op=operation, named=key, seen=seen, held_by=lease)
 
 
-def release(connection: Connection, *, organisation: str, operation: str, key: str, owner: str) -> None:
+def release(connection: Connection, *, organisation: str, operation: str, key: str, owner: str, lease: str) -> None:
     """Free a key whose call never reached the provider."""
-    connection.run(RELEASE, of=organisation, op=operation, named=key, mine=owner)
+    connection.run(RELEASE, of=organisation, op=operation, named=key, mine=owner, held_by=lease)
 
 
 def freeze_orphans(connection: Connection, *, now: float) -> int:

@@ -77,10 +77,12 @@ def keep_early(connection: Connection, *, subject: str, early: Early, now: float
     """
     if early.country is None and early.used_bytes is None:
         return
-    draws = connection.first(DRAWS, latest=early.occurred_at + CLOCKS_DIFFER_SECONDS)
-    if draws is None or draws.oldest is None or draws.newest is None:
+    draws = connection.first(DRAWS, latest=early.occurred_at + CLOCKS_DIFFER_SECONDS) or Draws(None, None)
+    # What came before every draw that is under way is nobody's for ever.
+    oldest = now if draws.oldest is None else draws.oldest
+    connection.run(FORGET, old=max(now - KEPT_SECONDS, oldest - CLOCKS_DIFFER_SECONDS))
+    if draws.newest is None:
         return
-    connection.run(FORGET, old=max(now - KEPT_SECONDS, draws.oldest - CLOCKS_DIFFER_SECONDS))
     values = early._asdict()
     if early.country is not None:
         connection.run(KEEP_PLACE, subject=subject, kind="place", since=ANY, received=now, **values)

@@ -54,6 +54,7 @@ def begin(connection: Connection, entry: Entry, opening: Opening, answer: Answer
             key=entry.idempotency_key,
             fingerprint=entry.fingerprint,
             owner=opening.owner,
+            lease=entry.request_id,
             now=int(entry.now),
             expires_at=entry.expires_at,
             state="done" if answer else "claimed" if entry.staged else "dispatching",
@@ -147,6 +148,7 @@ def keep(connection: Connection, entry: Entry, owner: str, state: str, answer: A
         operation=entry.operation,
         key=entry.idempotency_key,
         owner=owner,
+        lease=entry.request_id,
         state=state,
         status=answer.status,
         body=answer.body,
@@ -182,6 +184,7 @@ def send(connection: Connection, *, entry: Entry, owner: str, lost: Answer, writ
             operation=entry.operation,
             key=entry.idempotency_key,
             owner=owner,
+            lease=entry.request_id,
             status=lost.status,
             body=lost.body,
         )
@@ -192,7 +195,8 @@ def send(connection: Connection, *, entry: Entry, owner: str, lost: Answer, writ
 def give_up(connection: Connection, *, entry: Entry, owner: str, writes: Writes) -> None:
     """An answer that could not be stored: the outcome is unknown from now on, not in progress for ever."""
     if entry.idempotency_key is not None:
-        claims.freeze(connection, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, seen=owner)
+        named = {"organisation": entry.owner, "operation": entry.operation, "key": entry.idempotency_key}
+        claims.freeze(connection, **named, seen=owner, lease=entry.request_id)
     for write, arguments in writes:
         write(connection, **arguments)
 
@@ -220,6 +224,7 @@ def release(connection: Connection, *, entry: Entry, owner: str, charged: bool, 
     for write, arguments in writes:
         write(connection, **arguments)
     if entry.idempotency_key is not None:
-        claims.release(connection, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, owner=owner)
+        named = {"organisation": entry.owner, "operation": entry.operation, "key": entry.idempotency_key}
+        claims.release(connection, **named, owner=owner, lease=entry.request_id)
     if charged:
         quota.give_back(connection, organisation=entry.owner, period=entry.period.name, cost=entry.cost)

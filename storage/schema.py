@@ -88,7 +88,10 @@ class ReplicaTable(Named, table=True):
 
 
 class ClaimTable(Named, table=True):
-    """An idempotency key: `dispatching`, `done` or `unknown`. The stored answer is sealed, since it may hold an eSIM."""
+    """An idempotency key; its states are in claims.py. The stored answer is sealed, since it may hold an eSIM.
+
+    `owner` is the process, `lease` the call's own name: what it did not claim it neither sends nor frees.
+    """
 
     organisation: str = Field(primary_key=True, sa_type=sa.Text)
     operation: str = Field(primary_key=True, sa_type=sa.Text)
@@ -96,6 +99,7 @@ class ClaimTable(Named, table=True):
     fingerprint: bytes = Field(sa_type=sa.LargeBinary)
     state: str = Field(sa_type=sa.Text)
     owner: str = Field(sa_type=sa.Text)
+    lease: str | None = Field(default=None, sa_type=sa.Text)
     claimed: int = Field(sa_type=sa.BigInteger)
     expires_at: int | None = Field(default=None, sa_type=sa.BigInteger)
     status: int | None = None

@@ -18,6 +18,7 @@ SECONDS = {
     "http": 20.0,
     "identity": 10.0,
     "interop": 30.0,
+    "issuance": 60.0,
     "mcp": 45.0,
     "month": 25.0,
     "openapi": 25.0,

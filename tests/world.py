@@ -24,7 +24,6 @@ from operations.deps import Build, Deps
 from operations.services.api_key import new_api_key
 from operations.services.read_cache import ReadCache
 from operations.services.stock import StockRoom
-from storage.sealed_fields import OWN_TOKEN_FIELD
 from registry.catalogue import Catalogue
 from registry.ids import base32
 from registry.limits import Limits, Role, Tier
@@ -36,6 +35,7 @@ from storage.journal import StoreJournal
 from storage.keys import insert_key, revoke_key
 from storage.quota import QuotaBlocks
 from storage.replicas import renew
+from storage.sealed_fields import OWN_TOKEN_FIELD
 from storage.sealing import Keyring, new_key_setting
 from storage.store import Store, open_store
 from tests.databases import migrated_sqlite

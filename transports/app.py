@@ -7,6 +7,7 @@ import anyio
 
 from operations.catalogue import CATALOGUE
 from operations.services.demo import Demo
+from registry.catalogue import Catalogue
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.http.door import HttpDoor
 from transports.http.inner import Inner
@@ -29,6 +30,13 @@ def host_names(settings: Settings, base_url: str) -> frozenset[str]:
     from urllib.parse import urlsplit
 
     return frozenset((*settings.allowed_hosts, urlsplit(base_url).hostname or "localhost", *LOOPBACK))
+
+
+def forgotten(catalogue: Catalogue) -> list[str]:
+    """Operations whose effect a simulated network has forgotten at its next start: not what is once for ever, nor what undoes that."""
+    known = catalogue.operations.values()
+    kept = tuple(operation.path for operation in known if operation.once is not None and operation.once.forever)
+    return [o.id for o in known if o.upstream and not o.read_only and not o.path.startswith(kept)]
 
 
 class Application:
@@ -75,7 +83,7 @@ class Application:
         await receive()
         service = self.service
         demo = await service.start(seed=True)
-        await service.begin_network([o.id for o in CATALOGUE.operations.values() if o.upstream and not o.read_only])
+        await service.begin_network(forgotten(CATALOGUE))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)
             if service.upstream.sandbox is not None:

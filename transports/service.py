@@ -27,6 +27,7 @@ from storage.journal import StoreJournal
 from storage.listener import open_listener
 from storage.migrate import ensure_current
 from storage.quota import QuotaBlocks
+from storage.reconciling import held_issuances
 from storage.replicas import LEASE_SECONDS, leave, renew
 from storage.store import Store, open_store
 from transports.data_directory import make_data_directory
@@ -95,8 +96,14 @@ class Service:
         return await ensure_demo(self.store, self.ids, self.clock, account=account)
 
     async def begin_network(self, operations: Sequence[str]) -> None:
-        """A simulated network of this process begins anew, so the stored answers of operations that changed it tell of nothing."""
-        if self.upstream.sandbox is not None and self.settings.embedded:
+        """A simulated network of this process begins anew: it is told which eSIMs the ledger gave away, and remembers nothing else.
+
+        So the stored answers of these operations, which changed something else there, tell of nothing.
+        """
+        if self.upstream.sandbox is None:
+            return
+        self.upstream.issued[:] = await self.store.read(held_issuances)
+        if self.settings.embedded:
             await self.store.write(forget_claims, operations=operations)
 
     async def keep_books(self) -> None:
@@ -154,6 +161,12 @@ def secrets_of(settings: Settings, ids: Ids) -> SharedSecrets:
     )
 
 
+def current_store(settings: Settings) -> Store:
+    """The database, migrated where it is ours alone."""
+    ensure_current(settings.store_url)
+    return open_store(settings.store_url, pool=settings.database_pool)
+
+
 def build_service(
     settings: Settings,
     base_url: str,
@@ -168,8 +181,7 @@ def build_service(
     ids, bell = ids or SystemIds(clock), Bell()
     make_data_directory(settings)
     keyring_text, keyring = checked_keyring(settings, ids, report)
-    ensure_current(settings.store_url)
-    store = open_store(settings.store_url, pool=settings.database_pool)
+    store = current_store(settings)
     limits, site = replace(Limits(), burst_enabled=settings.burst_limit), site_of(settings, base_url)
     secrets, outbound, sender = secrets_of(settings, ids), Outbound(), Sender(clock, exempt=settings.webhook_allow_nets)
     blocks, directory = QuotaBlocks(store, limits.quota_block), StoreDirectory(store)

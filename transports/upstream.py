@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from clients.http import Outbound
 from clients.ocs.pool import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
 from registry.clock import Clock
+from storage.issuance import IssuanceRow
 from transports.http.asgi import App
 from transports.settings import Settings
 
@@ -35,6 +37,8 @@ class Way:
     pool: OcsPool
     token: str = field(repr=False)
     sandbox: Sandbox | None
+    issued: list[IssuanceRow] = field(default_factory=list[IssuanceRow], repr=False)
+    """What a simulated network gave away before it began anew; to be told before it is first asked."""
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -46,8 +50,9 @@ def open_way(settings: Settings, clock: Clock, push_url: str) -> Way:
     if settings.ocs_url:
         wire = ocs_settings(settings)
         return Way(OcsPool(Outbound(ocs_limits(wire)), wire, clock), settings.ocs_token.get_secret_value(), None)
-    sandbox = simulated(settings, clock, push_url)
-    return Way(simulated_pool(sandbox, clock, settings.ocs_concurrency), SIMULATED_TOKEN, sandbox)
+    issued: list[IssuanceRow] = []
+    sandbox = simulated(settings, clock, push_url, issued)
+    return Way(simulated_pool(sandbox, clock, settings.ocs_concurrency), SIMULATED_TOKEN, sandbox, issued)
 
 
 def ocs_settings(settings: Settings) -> OcsSettings:
@@ -64,9 +69,10 @@ def ocs_settings(settings: Settings) -> OcsSettings:
     )
 
 
-def simulated(settings: Settings, clock: Clock, push_url: str) -> Sandbox:
+def simulated(settings: Settings, clock: Clock, push_url: str, issued: Sequence[IssuanceRow]) -> Sandbox:
     """A network whose history ends today, and whose clock follows ours, some seconds behind: each step of it costs time."""
     from clients.sandbox.ocs.entities import PushTarget  # start-up budget, as the next ones
+    from clients.sandbox.ocs.remembered import Given, remember
     from clients.sandbox.ocs.sandbox import Sandbox
     from clients.sandbox.ocs.seed.build import build
 
@@ -74,6 +80,10 @@ def simulated(settings: Settings, clock: Clock, push_url: str) -> Sandbox:
 
     def world() -> World:
         made = build(settings.sandbox_seed, start)
+        remember(
+            made,
+            [Given(row.iccid or "", int(row.dispatched), row.template_id, row.package_id, row.validity_days, row.period) for row in issued],
+        )
         for reseller in made.resellers.values():
             reseller.push = PushTarget(usage_url=push_url, esim_url=push_url, location_url=push_url)
         return made

@@ -84,7 +84,8 @@ async def observe_connectivity_event(ctx: Ctx, params: Observation) -> Observed:
     Called by the bridge with the internal key. An unknown `bridge_type` or ICCID is ignored with 200.
 
     The first event of an intent that names a country emits `esim.first_attach`. `used_bytes` of package.usage is the total so far: it
-    moves the intent's usage up, never down, and crosses its thresholds.
+    moves the intent's usage up, never down, and crosses its thresholds. What happened before a live eSIM was drawn is ignored; what is
+    told while it is being drawn is kept for its intent, and answered `ignored` until then.
     """
     if params.bridge_type not in KNOWN or params.iccid is None:
         ignored: Observed = {"ignored": True}

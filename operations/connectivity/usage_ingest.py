@@ -61,8 +61,9 @@ async def ingest_connectivity_usage(ctx: Ctx, params: NetworkUsage) -> Ingested:
 
     Called by the bridge with the internal key. `ref` makes a repeated line have no effect.
 
-    The line counts towards the intent that owns the ICCID and crosses its thresholds; a line of a SIM that no intent owns is kept all
-    the same. Only `data` counts.
+    The line counts towards the intent that owned the ICCID when it happened, and crosses its thresholds; a line of a SIM that no
+    intent owns is kept all the same, for the intent whose eSIM is still being drawn. Only `data` counts. Where totals are reported
+    as well (package.usage), the larger of the lines' sum and the highest total counts, so that nothing counts twice.
     """
     line = MeteredLine(**params.model_dump())
     answer = await ctx.settle_result(

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from clients.ocs.moment import read_time
 from clients.ocs.wire.package import Package
 from clients.ocs.wire.subscriber import Subscriber
-from operations.services.package_state import days_of, ends_at, starts_at
+from operations.services.package_state import ends_at, starts_at
 from operations.services.stock import iccid_of, is_free
 from registry.errors import OcsError
 from storage.issuance import IssuanceRow
@@ -76,29 +76,42 @@ def was_taken(line: Subscriber, row: IssuanceRow) -> bool:
     return moment is not None and in_time(moment, row, NEAR)
 
 
+class Weighed(NamedTuple):
+    """The suspected lines: those that show the draw, the ICCIDs of those that may be it all the same, and of those nothing explains."""
+
+    candidates: list[Candidate]
+    similar: list[str]
+    unexplained: list[str]
+
+
+def weigh(row: IssuanceRow, look: Look, scene: Scene, known: Sequence[IssuanceRow]) -> Weighed:
+    """Every suspected line by itself. Packages that the ledger put on it tell nothing."""
+    found = Weighed([], [], [])
+    for iccid in suspects(row, look, scene.lines, known):
+        line, packages = scene.lines.get(iccid), scene.packages.get(iccid)
+        if line is None or packages is None:
+            found.unexplained.append(iccid)
+            continue
+        theirs = {other.package_id for other in known if other.iccid == iccid}
+        rest = [package for package in packages if package.get("subscriberprepaidpackageid") not in theirs]
+        fits = [fit(package, row) for package in rest]
+        odd = "shows" in fits or "unreadable" in fits or not (fits or theirs)
+        if fits.count("shows") == 1 and "unreadable" not in fits and iccid in stocked(look, known):
+            found.candidates.append(Candidate(iccid, line, rest[fits.index("shows")]))
+        elif odd and iccid in stocked(look, known):
+            found.unexplained.append(iccid)
+        elif odd or "similar" in fits:
+            found.similar.append(iccid)
+    return found
+
+
 def judge(row: IssuanceRow, look: Look, scene: Scene, known: Sequence[IssuanceRow]) -> Verdict:
     """Evidence of success is exactly one unclaimed line that shows the draw; evidence of failure is that nothing is unexplained.
 
     Two kinds of line hinder no success, but are no proof of failure: one with the template and another window (the charging system
     may have understood the window otherwise than we do), and one that shows the draw and was not in stock at the look.
     """
-    candidates: list[Candidate] = []
-    similar = unexplained = False
-    for iccid in suspects(row, look, scene.lines, known):
-        line, packages = scene.lines.get(iccid), scene.packages.get(iccid)
-        if line is None or packages is None:
-            unexplained = True
-            continue
-        theirs = {other.package_id for other in known if other.iccid == iccid}
-        rest = [package for package in packages if package.get("subscriberprepaidpackageid") not in theirs]
-        fits = [fit(package, row) for package in rest]
-        if iccid not in stocked(look, known):
-            similar = similar or "shows" in fits or "unreadable" in fits or not fits
-        elif fits.count("shows") == 1 and "unreadable" not in fits:
-            candidates.append(Candidate(iccid, line, rest[fits.index("shows")]))
-        elif "shows" in fits or "unreadable" in fits or not (fits or theirs):
-            unexplained = True
-        similar = similar or "similar" in fits
+    candidates, similar, unexplained = weigh(row, look, scene, known)
     if len(candidates) == 1 and not unexplained:
         return Verdict("found", candidates[0])
     sure = not (candidates or unexplained or similar) and look.complete and scene.complete and row.replied is None
@@ -115,7 +128,7 @@ def fit(package: Package, row: IssuanceRow) -> Fit:
     assigned = moment_of(package.get("tsassigned"))
     if assigned is not None and not in_time(assigned, row):
         return "similar"
-    return "shows" if in_window(package, row) else "similar"
+    return "shows" if in_window(package, row, assigned) else "similar"
 
 
 def template_of(package: Package) -> int | None:
@@ -129,16 +142,16 @@ def in_time(moment: datetime, row: IssuanceRow, before: timedelta = SKEW) -> boo
     return dispatched - before <= moment <= dispatched + LATEST + SKEW
 
 
-def in_window(package: Package, row: IssuanceRow) -> bool:
-    """Dates that were given are exact; days run from the draw; without either the package waited for its first use."""
+def in_window(package: Package, row: IssuanceRow, assigned: datetime | None) -> bool:
+    """Dates that were given are exact; days run from the draw; without either the package waits for its first use, which comes later."""
     start, end = starts_at(package), ends_at(package)
     if row.period is not None:
         wanted = [read_time(moment) for moment in row.period.split("/")]
         return [start, end] == wanted
     if row.validity_days is None:
-        return True
+        return start is None or assigned is None or start > assigned
     if start is None or end is None:
-        return days_of(package) == row.validity_days
+        return False
     return abs(end - start - timedelta(days=row.validity_days)) < timedelta(hours=1) and in_time(start, row)
 
 

@@ -1,8 +1,8 @@
 """Settling issuances whose outcome is unknown, from upstream evidence only (decisions.md 6). Nothing is ever sent again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import orjson
 
@@ -26,7 +26,7 @@ from storage.intents import find_intent
 from storage.issuance import IssuanceRow, holder_of
 from storage.reconciling import claim_unknown, hand_over, hold, is_due, known_of, look_later, rivals_of
 from storage.sealed_fields import claim_field
-from storage.stock import read_look, was_returned
+from storage.stock import Look, read_look, was_returned
 
 AT_ONCE = 20
 CLEAR_SECONDS = LATEST.total_seconds()
@@ -102,12 +102,22 @@ class Reconciliation:
         return int(self._deps.clock.now() * 1000)
 
 
-async def find_out(deps: Deps, row: IssuanceRow, survey: Survey) -> Finding:
-    """Read the account, and judge."""
+class Reading(NamedTuple):
+    """An account as it is now, beside what it was before the draw and what the ledger knows of it."""
+
+    at: float
+    upstream: Upstream
+    look: Look
+    scene: Scene
+    known: Sequence[IssuanceRow]
+
+
+async def read_account(deps: Deps, row: IssuanceRow, survey: Survey) -> Reading | None:
+    """The account, and the packages of the lines that are suspected; nothing when nobody looked at the stock before the draw."""
     at, upstream, fleet = await survey.lines(row)
     look = await deps.store.read(read_look, stock=row.stock)
     if look is None:
-        return Finding(Verdict("unclear", None), None, at)
+        return None
     lines = by_iccid(fleet.rows)
     known = await deps.store.read(known_of, account_id=row.account_id, since=look.taken)
     packages = {
@@ -115,10 +125,18 @@ async def find_out(deps: Deps, row: IssuanceRow, survey: Survey) -> Finding:
         for iccid in suspects(row, look, lines, known)
         if iccid in lines
     }
-    known = await deps.store.read(known_of, account_id=row.account_id, since=look.taken)
-    verdict = judge(row, look, Scene(lines, is_whole(fleet), packages), known)
-    esim = None if verdict.candidate is None else await esim_of(upstream, verdict.candidate)
-    return Finding(verdict, esim, at)
+    known = await deps.store.read(known_of, account_id=row.account_id, since=look.taken)  # what was drawn while we read is not ours
+    return Reading(at, upstream, look, Scene(lines, is_whole(fleet), packages), known)
+
+
+async def find_out(deps: Deps, row: IssuanceRow, survey: Survey) -> Finding:
+    """Read the account, and judge."""
+    reading = await read_account(deps, row, survey)
+    if reading is None:
+        return Finding(Verdict("unclear", None), None, deps.clock.now())
+    verdict = judge(row, reading.look, reading.scene, reading.known)
+    esim = None if verdict.candidate is None else await esim_of(reading.upstream, verdict.candidate)
+    return Finding(verdict, esim, reading.at)
 
 
 async def esim_of(upstream: Upstream, candidate: Candidate) -> DrawnEsim:

@@ -5,10 +5,10 @@ from typing import Literal, NamedTuple
 from clients.ocs.failure import OcsNotFound
 from operations.deps import Deps
 from operations.services.drawn_esim import DrawnEsim, found_esim
-from operations.services.evidence import fit, template_of
+from operations.services.evidence import Weighed, fit, template_of, weigh
 from operations.services.ledger import settle_failed, settle_issued
 from operations.services.purpose import nothing_drawn
-from operations.services.reconciliation import keep_answer, purpose_of
+from operations.services.reconciliation import Survey, keep_answer, purpose_of, read_account
 from operations.services.rollback import ROLLED_BACK
 from operations.services.stock import is_free
 from operations.services.upstream import reach_for
@@ -37,6 +37,12 @@ class Settlement(NamedTuple):
     decision: Decision
     by: str
     esim: DrawnEsim | None = None
+
+
+async def look_around(deps: Deps, row: IssuanceRow) -> Weighed:
+    """What the account shows of the draw now, for the person who decides."""
+    reading = await read_account(deps, row, Survey(deps))
+    return Weighed([], [], []) if reading is None else weigh(row, reading.look, reading.scene, reading.known)
 
 
 async def look_up(deps: Deps, row: IssuanceRow, iccid: str) -> DrawnEsim:

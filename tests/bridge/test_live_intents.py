@@ -214,6 +214,19 @@ async def test_a_draw_that_came_to_nothing_leaves_reports_to_nobody(operator: Op
     assert await operator.told(second["id"]) == [ISSUED]
 
 
+async def test_what_turned_out_to_be_nobodys_is_forgotten(operator: Operator) -> None:
+    first, second, *_ = sorted(await free_lines(operator))
+    operator.world.sandbox.faults.add(Fault(DRAW, drop_before=True))
+    await operator.draw()
+    await operator.push(place(first, at=None))
+    for _ in range(2):
+        operator.world.clock.advance(HOUR)
+        await operator.settle()
+    assert await kept_early(operator) == 1
+    await operator.push(place(second, at=None))
+    assert await kept_early(operator) == 0
+
+
 async def test_nothing_is_kept_while_no_esim_is_being_drawn(operator: Operator) -> None:
     await operator.draw()
     for iccid in await free_lines(operator):

@@ -73,37 +73,37 @@ async def test_the_event_names_the_intent_its_esim_and_what_was_used(operator: O
     assert [(row.iccid, row.bridge_type) for row in await kept(operator.world)] == [(iccid, "package.usage")]
 
 
-@pytest.mark.parametrize("kind", ["MOC", "MTC", "MO_SMS", "MT_SMS", "data", "", "GB"])
-async def test_what_is_not_data_does_not_count(operator: Operator, kind: str) -> None:
+async def test_what_is_not_data_does_not_count(operator: Operator) -> None:
     id, _, package = await drawn(operator)
-    await operator.push(used_of(package, GIB, kind=kind))
-    assert await operator.told(id) == [ISSUED]
+    for kind in ("MOC", "MTC", "MO_SMS", "MT_SMS", "data", "", "GB"):
+        await operator.push(used_of(package, GIB, kind=kind))
+    assert (await operator.told(id), await kept(operator.world)) == ([ISSUED], [])
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {"unitsAfter": -1},
-        {"unitsAfter": True},
-        {"unitsAfter": 1.5},
-        {"unitsAfter": None},
-        {"unitsAfter": "much"},
-        {"unitsAfter": str(2**53)},
-        {"unitsAfter": "9" * 400},
-        {"unitsAfter": "٣"},
-        {"subscriberPackageId": None},
-        {"subscriberPackageId": 0},
-        {"subscriberPackageId": str(2**63)},
-        {"totalUnits": "all"},
-        {"usageType": None},
-        {"usageType": 33},
-    ],
-)
-async def test_a_push_that_makes_no_sense_is_taken_and_does_nothing(operator: Operator, broken: dict[str, object]) -> None:
+BROKEN: list[dict[str, object]] = [
+    {"unitsAfter": -1},
+    {"unitsAfter": True},
+    {"unitsAfter": 1.5},
+    {"unitsAfter": None},
+    {"unitsAfter": "much"},
+    {"unitsAfter": str(2**53)},
+    {"unitsAfter": "9" * 400},
+    {"unitsAfter": "٣"},
+    {"subscriberPackageId": None},
+    {"subscriberPackageId": 0},
+    {"subscriberPackageId": str(2**63)},
+    {"totalUnits": "all"},
+    {"usageType": None},
+    {"usageType": 33},
+]
+
+
+async def test_a_push_that_makes_no_sense_is_taken_and_does_nothing(operator: Operator) -> None:
     id, _, package = await drawn(operator)
     members = used_of(package, GIB)["subscriberPrepaidPackage"]
     assert isinstance(members, dict)
-    await operator.push({"subscriberPrepaidPackage": {**members, **broken}})
+    for broken in BROKEN:
+        await operator.push({"subscriberPrepaidPackage": {**members, **broken}})
     assert (await operator.told(id), await kept(operator.world)) == ([ISSUED], [])
 
 

@@ -1,4 +1,4 @@
-"""The simulated network of a served process: it begins anew with every start, and what is stored of it does not outlive it."""
+"""The simulated network of a served process: it begins anew with every start, and what it issued is all that outlives it."""
 
 from pathlib import Path
 
@@ -32,3 +32,53 @@ def test_keys_of_a_network_that_is_gone_are_free_again_and_a_real_one_ends_the_s
     answer = httpx.get(f"{server.base_url}/v1/accounts", headers={"Authorization": f"Bearer {key}"})
     assert stop(server) == 0
     assert (answer.status_code, answer.json()["code"]) == (409, "org_not_connected")
+
+
+def issued(http: httpx.Client, key: str, **window: object) -> httpx.Response:
+    """An eSIM from the stock of the demo's account."""
+    body = {"accountId": 8101, "packageTemplateId": 55010, **window}
+    return http.post("/v1/subscribers/issue-from-inventory", json=body, headers={"X-Idempotency-Key": key})
+
+
+def rolled_back(http: httpx.Client, key: str) -> httpx.Response:
+    """Given back, with the confirmation that it takes."""
+    path, named = f"/v1/subscribers/issue-from-inventory/{key}", {"Idempotency-Key": f"back-{key}"}
+    first = http.delete(path, headers=named)
+    if first.status_code != 202:
+        return first
+    return http.delete(path, headers={**named, "X-Confirm-Token": first.json()["confirm_token"]})
+
+
+def packages_of(http: httpx.Client, iccid: str) -> list[tuple[int, str | None]]:
+    """Id and end of each."""
+    return [(package["packageId"], package.get("expiresAt")) for package in http.get(f"/v1/subscribers/{iccid}/packages").json()["data"]]
+
+
+def test_an_esim_that_was_issued_stays_issued_when_the_network_begins_anew(tmp_path: Path) -> None:
+    server = start(tmp_path / "data", {})
+    headers = {"Authorization": f"Bearer {server.api_key}"}
+    with httpx.Client(base_url=server.base_url, headers=headers, timeout=30) as http:
+        given = [issued(http, "one", validityPeriod=30), issued(http, "two"), issued(http, "three")]
+        assert [answer.status_code for answer in given] == [201, 201, 201], given[0].text
+        back = rolled_back(http, "two")
+        assert back.json()["data"]["status"] == "rolled_back"
+        iccids = [answer.json()["data"]["iccid"] for answer in given]
+        before = [http.get(f"/v1/subscribers/{iccid}").json()["data"]["sim"]["status"] for iccid in iccids]
+        packages = [packages_of(http, iccid) for iccid in iccids]
+    assert stop(server) == 0
+    server = start(tmp_path / "data", {})
+    with httpx.Client(base_url=server.base_url, headers=headers, timeout=30) as http:
+        again = [issued(http, "one", validityPeriod=30), issued(http, "two"), issued(http, "three")]
+        assert [answer.headers.get("idempotent-replayed") for answer in again] == ["true"] * 3
+        assert [answer.content for answer in again] == [answer.content for answer in given]
+        assert [http.get(f"/v1/subscribers/{iccid}").json()["data"]["sim"]["status"] for iccid in iccids] == before
+        assert [packages_of(http, iccid) for iccid in iccids] == packages
+        repeated = rolled_back(http, "two")
+        assert (repeated.content, repeated.headers.get("idempotent-replayed")) == (back.content, "true")
+        fresh = [issued(http, "four").json()["data"]["iccid"], issued(http, "five").json()["data"]["iccid"]]
+        assert iccids[0] not in fresh
+        assert iccids[2] not in fresh
+        assert fresh[0] == iccids[1], "what was given back is the first in stock again"
+        assert rolled_back(http, "one").json()["data"]["status"] == "rolled_back"
+        assert http.get(f"/v1/subscribers/{iccids[0]}").json()["data"]["sim"]["status"] == "FREE"
+    assert stop(server) == 0

@@ -226,18 +226,18 @@ async def test_a_live_plan_needs_a_connected_organisation(pro: httpx.AsyncClient
     assert (await create(pro, "k", plan="cnp_01k0a8w7zv6q4k3m2n1p0r9s8t")).status_code == 404
 
 
-async def test_a_live_plan_of_the_catalogue_is_501_and_draws_nothing(world: World) -> None:
+async def test_an_account_that_the_network_does_not_have_draws_nothing(world: World) -> None:
     caller = await world.caller(Tier.PRO, mode="managed", account=4711)
     async with world.client(caller.secret) as http:
         answer = await create(http, "k", plan="nordic-1gb-30d")
         assert (answer.status_code, {**answer.json(), "request_id": ""}) == snapshot(
             (
-                501,
+                409,
                 {
-                    "error": "Live eSIMs cannot be issued by this version yet. Nothing was done",
-                    "code": "not_implemented",
+                    "error": "Your organisation is connected to account 4711, which the charging system does not have for this service",
+                    "code": "account_not_found",
                     "request_id": "",
-                    "hint": "Use test_global_1gb or test_eu_1gb; list_connectivity_plans names every plan",
+                    "hint": "Whoever runs the service connects it to an account that exists: reseller org connect",
                 },
             )
         )

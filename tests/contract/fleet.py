@@ -12,6 +12,7 @@ from clients.sandbox.ocs import packages
 from clients.sandbox.ocs.entities import Line
 from clients.sandbox.ocs.methods.templates import create_prepaid_package_template
 from clients.sandbox.ocs.methods.zones import create_location_zone
+from clients.sandbox.ocs.provider import add_provider_status
 from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.seed.build import build
 from clients.sandbox.ocs.seed.tokens import TOKENS
@@ -91,6 +92,9 @@ def new_network(start: int, place: int) -> tuple[Network, Own]:
     """A network of its own for each stage; what organisations make there has numbers that no other stage's network uses."""
     original, line_id, changing = staged(start)
     network = replace(original, **pickle.loads(changing))
+    # Nor has an eSIM that it draws from stock an ICCID that another stage's network has: all stages have one ledger.
+    for number, free in enumerate(stock(network)):
+        free.imsis[-1].iccid = f"89883037{place:06d}{number:05d}"
     network.counters["zone"] += 100 * place
     network.counters["template"] += 100 * place
     create_location_zone(network, FJORD, dict(ZONE))
@@ -98,6 +102,19 @@ def new_network(start: int, place: int) -> tuple[Network, Own]:
     fields = {"prepaidpackagetemplatename": "Ours", "resellerid": FJORD.reseller_id, "locationzoneid": zone, "perioddays": 30}
     create_prepaid_package_template(network, FJORD, {**fields, "databyte": 1 << 30, "throttlingActive": False, "recurring": False})
     return network, own(network, network.lines[line_id], zone)
+
+
+def stock(network: Network) -> list[Line]:
+    """The free eSIMs of the stage's account."""
+    return [line for line in network.lines_of(ACCOUNT) if line.sim.status == "FREE"]
+
+
+def drawn(network: Network) -> tuple[Line, int]:
+    """The last eSIM of the stock as a draw and its user leave it: with a package, and installed. The package's number, too."""
+    line = stock(network)[-1]
+    package = packages.assign(network, line, network.templates[template(network, ONE_TIME)], period=None, validity_days=30)
+    add_provider_status(network, line, "Installed", "P1")
+    return line, package.id
 
 
 def own(network: Network, line: Line, zone: int) -> Own:

@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 from operations.services.api_key import new_api_key
-from storage.sealed_fields import OWN_TOKEN_FIELD
 from registry.limits import Role, Tier
 from storage.accounts import add_member, create_organisation, create_person, set_connection
 from storage.connection import Connection
 from storage.keys import insert_key
+from storage.sealed_fields import OWN_TOKEN_FIELD
 from storage.upstream_objects import Kind, add_upstream_object
 from tests.contract.fleet import ACCOUNT, Own
 from tests.world import Credentials, World

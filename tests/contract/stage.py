@@ -23,7 +23,8 @@ from registry.model import Document
 from registry.operation import Auth
 from registry.policy import period_of
 from registry.ports import Claims, SharedSecrets
-from tests.contract.fleet import ACCOUNT, FJORD, Own, new_network, opened
+from storage.issuance import Drawn, NewIssuance, begin_issuance, issue
+from tests.contract.fleet import ACCOUNT, FJORD, Own, drawn, new_network, opened
 from tests.contract.founding import found
 from tests.registry.ledgers import AuditRow, audited, used
 from tests.world import HOST, ORIGIN, SITE, Credentials, World, open_world
@@ -43,6 +44,7 @@ OPERATIONS = tuple(CATALOGUE.operations.values())
 NEVER = "create_subscriber"
 """One operation is there to say that it is not offered, whatever the input."""
 SERVED = tuple(o for o in OPERATIONS if o.id != NEVER)
+ROLLBACK = "rollback_esim_issuance"
 MOVE, RESUME, PERIOD = "move_subscriber_range_to_account", "stop_resume_recurring_package", "modify_subscriber_package_active_period"
 Input = dict[str, Any]
 
@@ -142,6 +144,8 @@ class House:
         token = FJORD.value if operation is not None and operation.id == MOVE and connected else None
         who = await found(self.world, own, tier=tier, role=role, token=token, connected=connected)
         stage = Stage(who, sandbox, own)
+        if operation is not None and operation.id == ROLLBACK:
+            await self._draw(stage, str(operation.examples[0].input["idempotencyKey"]))
         if operation is None or CATALOGUE.toolset_of[operation.id] in ("connectivity", "setup"):
             await self._furnish(stage, tier)
         return stage
@@ -154,6 +158,28 @@ class House:
         self.world.sandbox = sandbox
         await before.ocs.aclose()
         return sandbox
+
+    async def _draw(self, stage: Stage, key: str) -> None:
+        """An eSIM that the organisation drew before; its profile was installed, so that rolling it back is one write."""
+        line, package = drawn(stage.network)
+        of = {"organisation": stage.who.organisation, "key": key}
+        row = NewIssuance(
+            **of,
+            operation="issue_esim_from_inventory",
+            claim_key=key,
+            principal=stage.who.person,
+            account_id=ACCOUNT,
+            template_id=stage.own.one_time_template,
+            validity_days=30,
+            period=None,
+            intent=None,
+            owner="rpl_staged",
+            lease="req_staged",
+            stock="stk_staged",
+        )
+        now = self.world.clock.now()
+        await self.world.store.write(begin_issuance, row=row, now=now)
+        await self.world.store.write(issue, **of, drawn=Drawn(line.iccid, line.id, line.sim.id, package), now=now)
 
     async def _furnish(self, stage: Stage, tier: Tier) -> None:
         """Test eSIMs, a product, an endpoint, events: what is the organisation's with us."""
@@ -171,7 +197,9 @@ class House:
         usage = CATALOGUE.operations["create_connectivity_usage_record"]
         record = await self.http(usage, stage.who.secret, {"intent": intent["id"], "quantity_mb": 1.0}, key="staged")
         events = await self.http(CATALOGUE.operations["list_connectivity_events"], stage.who.secret, {})
-        stage.ids |= {"ur": record.body["id"], "evt": events.body["data"][0]["id"]}
+        event = {"id": events.body["data"][0]["id"]}
+        sent = await self.http(CATALOGUE.operations["list_event_deliveries"], stage.who.secret, event)
+        stage.ids |= {"ur": record.body["id"], "evt": event["id"], "dlv": sent.body["data"][0]["id"]}
 
     def credential(self, operation: AnyOperation, stage: Stage) -> str | None:
         """What the operation takes."""

@@ -62,6 +62,7 @@ BETWEEN_FIELDS = (
     "and so is",
     "exclude each other",
     "were both sent",
+    "were given together",
     "either bitrate or bitrateString",
     "lines leave the account of the path",
     "as many digits as rangeStart",
@@ -98,8 +99,12 @@ def excused(label: str, check: str, status: int, body: dict[str, object]) -> boo
     said, param = str(body.get("error")), str(body.get("param"))
     match check:
         case "allow_header_conformance" | "unsupported_method":
-            # The last segment is another route's parameter: an event called `observe` is not there, a package is not called `recurring`.
-            return label in ("POST /v1/connectivity/events/observe", "POST /v1/subscribers/{iccid}/packages/recurring")
+            # The last segment is another route's parameter: no event is called `observe`, no package `recurring`, and no line so, either.
+            return label in (
+                "POST /v1/connectivity/events/observe",
+                "POST /v1/subscribers/{iccid}/packages/recurring",
+                "POST /v1/subscribers/issue-from-inventory",
+            )
         case "not_a_server_error":  # promised: the network refuses for a reason of its own (mapping 0.3); one operation is never offered
             refused = status == 502 and body.get("ocs_code") not in (None, 3, 18)
             return refused or body.get("code") == "PROVISIONING_NOT_SUPPORTED"

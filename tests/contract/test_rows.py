@@ -12,8 +12,9 @@ from registry.operation import Auth
 
 SPEC = Path(__file__).resolve().parent.parent / "spec"
 # Domains with operations that later parts declare; a domain that is complete has no place here.
-LATER = {"assistant", "billing", "intelligence", "invoicing", "setup", "storefronts", "subscribers"}
-COMPLETE = {"accounts", "bridge", "connectivity", "network", "system"}
+LATER = {"assistant", "billing", "intelligence", "invoicing", "setup", "storefronts"}
+COMPLETE = {"accounts", "bridge", "connectivity", "network", "subscribers", "system"}
+ALIASES = {"": None, "x": "X-Idempotency-Key"}
 # Eight composites of the domain intelligence are operator operations too, and declared later.
 OPERATORS, COMPOSITES = 44, 8
 SCOPES = {"read": Scope.READ, "read*": Scope.ANY, "write": Scope.WRITE, "admin": Scope.ADMIN, "-": Scope.NONE}
@@ -56,8 +57,6 @@ def test_the_specification_has_176_operations_and_12_of_our_own() -> None:
 def test_these_domains_are_declared_whole() -> None:
     wanted = {row.id for row in rows() if row.domain in COMPLETE} | {"create_api_key"}
     assert wanted - set(CATALOGUE.operations) == set()
-    lines = {row.id for row in rows() if row.domain == "subscribers"}
-    assert lines - set(CATALOGUE.operations) == {"issue_esim_from_inventory", "rollback_esim_issuance"}
 
 
 def test_exactly_the_operator_operations_of_the_specification_are_marked_so() -> None:
@@ -89,7 +88,7 @@ def test_an_operation_takes_its_key_as_its_row_says(operation: AnyOperation) -> 
     required = operation.once is not None and operation.once.required
     assert required == (kind == "required")
     if kind == "required":
-        assert operation.once is not None and operation.once.alias == (name or None)
+        assert operation.once is not None and operation.once.alias == ALIASES[name]
     if kind == "body":
         assert operation.once is None and name in operation.params.model_fields
     if operation.read_only:

@@ -19,10 +19,11 @@ from operations.services.read_cache import ReadCache
 from operations.services.stock import StockRoom
 from registry.limits import Limits, Tier
 from registry.pipeline import Pipeline
+from registry.policy import period_of
 from storage.connection import Connection
 from storage.issuance import ISSUANCE
 from storage.journal import StoreJournal
-from storage.quota import QuotaBlocks
+from storage.quota import QuotaBlocks, read_used
 from storage.replicas import renew
 from storage.statement import Query
 from tests.issuance.road import Road
@@ -142,6 +143,12 @@ class Stage:
         free = [line for line in network.lines_of(account) if line.sim.status == "FREE"]
         for line in free[but:]:
             line.sim.status = "AFFECTED"
+
+    async def charged(self) -> int:
+        """Calls charged to the operator today, without those that were only leased."""
+        period = period_of(self.world.clock.now())
+        leased = self.world.blocks.unspent(self.me.organisation, period)
+        return await self.world.store.read(read_used, organisation=self.me.organisation, period=period.name) - leased
 
     async def control(self, path: str, body: bytes) -> None:
         """Something that happens at the network."""

@@ -110,12 +110,13 @@ async def test_the_window_is_sent_as_it_was_given(stage: Stage, window: dict[str
     assert [call.payload for call in stage.sent()] == [{"packageTemplateId": TEMPLATE, "accountForSubs": ACCOUNT, **sent}]
 
 
-@pytest.mark.rule("4.2.14")
+@pytest.mark.rule("4.2.49")
 async def test_the_same_key_and_body_draw_one_esim_for_ever(stage: Stage) -> None:
     first = await stage.issue()
     for days in (0, 1, 29, 3650):
         stage.world.clock.advance(days * DAY)
         assert whole(await stage.issue()) == (201, first.content, "true")
+        assert await stage.charged() == 0 + (days == 0)
     assert stage.dispatches() == 1
 
 
@@ -136,7 +137,7 @@ async def test_the_order_of_members_and_another_spelling_are_the_same_body(stage
         {"activePeriod": {"start": "2027-02-01T00:00:00Z", "end": "2027-02-08T00:00:00Z"}, "validityPeriod": None},
     ],
 )
-@pytest.mark.rule("4.2.15")
+@pytest.mark.rule("4.2.50")
 async def test_the_same_key_with_another_body_is_409_and_draws_nothing(stage: Stage, other: dict[str, Any]) -> None:
     await stage.issue(validityPeriod=30)
     body: dict[str, Any] = {"validityPeriod": 30, **other}
@@ -164,7 +165,7 @@ async def test_the_same_key_with_another_account_is_409_and_draws_nothing(stage:
     assert stage.dispatches() == 1
 
 
-@pytest.mark.rule("4.2.16")
+@pytest.mark.rule("4.2.48")
 async def test_a_missing_key_is_400(stage: Stage) -> None:
     said = await stage.issue(None)
     assert (said.status_code, untold(said)) == snapshot(
@@ -243,6 +244,7 @@ async def test_what_is_not_there_draws_nothing_and_leaves_the_key_free(stage: St
     assert (await stage.issue()).status_code == 201
 
 
+@pytest.mark.rule("4.2.51")
 async def test_an_own_token_reaches_all_accounts_of_its_reseller_and_no_other(stage: Stage) -> None:
     owner = await stage.world.caller(Tier.ENTERPRISE, token="sandbox-7001-token")
     async with stage.world.client(owner.secret) as http:
@@ -272,7 +274,7 @@ async def test_an_account_without_a_free_esim_is_a_lasting_409(stage: Stage) -> 
 
 
 @pytest.mark.parametrize("why", LOST_ACCESS)
-@pytest.mark.rule("4.2.17")
+@pytest.mark.rule("4.2.50")
 async def test_whoever_lost_access_sees_nothing_of_what_was_drawn(stage: Stage, why: str) -> None:
     shown = (await stage.issue()).json()["data"]
     change, status, code = LOST_ACCESS[why]
@@ -332,9 +334,10 @@ async def test_a_network_that_refuses_the_connection_frees_the_key_and_costs_not
         )
     )
     assert await stage.ledger() == [] and await stage.world.store.read(ledgers.claimed) == []
+    assert await stage.charged() == 0
     stage.road.refused.clear()
     assert (await stage.issue(template=55011)).status_code == 201  # not even the body is bound to it
-    assert stage.dispatches() == 1
+    assert (stage.dispatches(), await stage.charged()) == (1, 1)
 
 
 async def test_no_activation_code_lies_open_in_the_database(stage: Stage, tmp_path: Path) -> None:

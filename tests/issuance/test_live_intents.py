@@ -106,7 +106,7 @@ async def test_a_product_draws_from_the_account_it_is_pinned_to(stage: Stage) ->
         {"packageTemplateId": TEMPLATE, "accountForSubs": 8103},
         {"packageTemplateId": TEMPLATE, "accountForSubs": 8101},
     ]
-    assert (shown["id"], shown["price"]) == (pinned, {"amount": 900, "currency": "eur"})
+    assert (shown["id"], shown["price"]) == (pinned, {"amount": 900, "currency": "EUR"})
 
 
 async def test_a_product_that_is_pinned_to_an_account_one_lost_draws_nothing(stage: Stage) -> None:
@@ -126,7 +126,7 @@ async def test_a_product_that_is_pinned_to_an_account_one_lost_draws_nothing(sta
     assert stage.dispatches() == 0 and await stage.ledger() == []
 
 
-@pytest.mark.rule("3.1.4")
+@pytest.mark.rule("3.1.5")
 async def test_the_same_key_and_body_return_the_same_intent_for_ever(stage: Stage) -> None:
     first = await stage.intend()
     stage.world.clock.advance(400 * 86_400)
@@ -204,7 +204,7 @@ async def test_a_live_plan_needs_write_access_and_a_connection(stage: Stage, tie
     assert stage.dispatches() == 0
 
 
-@pytest.mark.rule("3.1.6")
+@pytest.mark.rule("3.1.4")
 async def test_a_waiting_intent_gets_its_esim_when_a_live_plan_is_confirmed(stage: Stage) -> None:
     waiting = (await stage.http.post(INTENTS, json={"metadata": {"order": "7"}}, headers={"Idempotency-Key": "w"})).json()
     assert (waiting["status"], stage.dispatches()) == ("requires_plan", 0)

@@ -33,7 +33,7 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
         yield stage
 
 
-@pytest.mark.rule("3.6.7")
+@pytest.mark.rule("4.2.49")
 @pytest.mark.parametrize("kind", ["inventory", "intent"])
 async def test_64_calls_with_one_key_at_two_servers_are_one_dispatch(stage: Stage, kind: str) -> None:
     other = await another_process(stage)
@@ -53,7 +53,7 @@ async def test_64_calls_with_one_key_at_two_servers_are_one_dispatch(stage: Stag
     assert len((await stage.http.get("/v1/connectivity/events")).json()["data"]) == 1
 
 
-@pytest.mark.rule("3.6.8")
+@pytest.mark.rule("3.6.1")
 async def test_32_roll_backs_of_one_key_at_two_servers_are_one_release(stage: Stage) -> None:
     other = await another_process(stage)
     await stage.issue()
@@ -88,7 +88,7 @@ async def test_64_keys_share_14_free_esims_and_none_is_given_twice(stage: Stage)
     assert stage.dispatches() == 64
 
 
-@pytest.mark.rule("3.1.7")
+@pytest.mark.rule("3.1.4")
 async def test_of_32_confirmations_with_a_live_plan_one_draws_the_esim(stage: Stage) -> None:
     other = await another_process(stage)
     waiting = (await stage.http.post(INTENTS, json={}, headers={"Idempotency-Key": "w"})).json()["id"]

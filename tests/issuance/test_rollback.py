@@ -8,10 +8,11 @@ from clients.sandbox.ocs.faults import Fault
 from registry.limits import Tier
 from registry.policy import DAY
 from storage.accounts import set_connection
+from storage.issuance import Drawn, NewIssuance, begin_issuance, issue
 from storage.orphans import recover_orphans
 from storage.replicas import LEASE_SECONDS
 from tests.issuance.road import Gate, held
-from tests.issuance.stage import ACCOUNT, DELETE, DRAW, ISSUE, WRITES, Stage, another_process, untold, whole
+from tests.issuance.stage import ACCOUNT, DELETE, DRAW, ISSUE, TEMPLATE, WRITES, Stage, another_process, untold, whole
 
 pytestmark = pytest.mark.anyio
 PROVIDER, FREE, LINE, PACKAGES = "getSimProviderStatus", "changeSimStatus", "getSingleSubscriber", "listSubscriberPrepaidPackages"
@@ -48,7 +49,7 @@ async def test_an_esim_goes_back_to_stock(stage: Stage) -> None:
     assert (line.sim.status, line.packages, await stage.free()) == ("FREE", [], free)
 
 
-@pytest.mark.rule("3.6.4")
+@pytest.mark.rule("3.6.2")
 async def test_a_second_roll_back_answers_as_the_first_and_sends_nothing(stage: Stage) -> None:
     await stage.issue()
     first = await stage.give_back()
@@ -93,7 +94,7 @@ async def test_a_profile_that_was_downloaded_stays_affected(stage: Stage, status
 
 
 @pytest.mark.parametrize("key", KEYS)
-@pytest.mark.rule("4.2.18")
+@pytest.mark.rule("4.2.52")
 async def test_a_key_may_hold_any_visible_character(stage: Stage, key: str) -> None:
     issued = await stage.issue(key)
     assert (issued.status_code, issued.json()["data"]["idempotencyKey"]) == (201, key)
@@ -133,7 +134,7 @@ AMBIGUOUS["changeSimStatus, code 14"] = (FREE, [Fault(FREE, code=14)])
 
 
 @pytest.mark.parametrize("trouble", AMBIGUOUS)
-@pytest.mark.rule("3.6.5")
+@pytest.mark.rule("3.6.3")
 async def test_after_the_first_ambiguous_answer_nothing_further_is_sent(stage: Stage, trouble: str) -> None:
     method, faults = AMBIGUOUS[trouble]
     issued = await stage.issue()
@@ -238,6 +239,40 @@ async def test_a_process_that_dies_in_the_middle_leaves_an_unknown_release(stage
     assert stage.methods(0)[-1] == FREE and await stage.states() == {"k": "rollback_unknown"}
 
 
+@pytest.mark.rule("3.6.4")
+async def test_a_row_without_a_package_id_is_for_a_person(stage: Stage) -> None:
+    row = NewIssuance(
+        organisation=stage.me.organisation,
+        key="k",
+        operation="issue_esim_from_inventory",
+        claim_key="k",
+        principal=stage.me.person,
+        account_id=ACCOUNT,
+        template_id=TEMPLATE,
+        validity_days=None,
+        period=None,
+        intent=None,
+        owner="rpl_1",
+        lease="req_1",
+        stock="stk_1",
+    )
+    of = {"organisation": stage.me.organisation, "key": "k"}
+    await stage.world.store.write(begin_issuance, row=row, now=stage.world.clock.now())
+    drawn = Drawn("8988303700000101276", 910127, 760127, None)
+    await stage.world.store.write(issue, **of, drawn=drawn, now=stage.world.clock.now())
+    said = await stage.give_back()
+    assert (said.status_code, untold(said)) == snapshot(
+        (
+            409,
+            {
+                "error": "This issuance has no package id, so it cannot be rolled back automatically; a person has to",
+                "code": "MANUAL_RECONCILIATION_REQUIRED",
+            },
+        )
+    )
+    assert stage.sent(DELETE) == [] and await stage.states() == {"k": "issued"}
+
+
 @pytest.mark.parametrize("outcome", ["failed", "outcome_unknown"])
 async def test_there_is_nothing_to_give_back_when_nothing_is_known_to_be_drawn(stage: Stage, outcome: str) -> None:
     stage.trouble(Fault(DRAW, code=14) if outcome == "failed" else Fault(DRAW, drop_after=True))
@@ -270,7 +305,7 @@ async def test_a_foreign_key_answers_as_an_unknown_one_does(stage: Stage) -> Non
 
 
 @pytest.mark.parametrize("why", ["moved", "disconnected", "downgraded"])
-@pytest.mark.rule("3.6.6")
+@pytest.mark.rule("3.6.1")
 async def test_whoever_lost_the_account_gives_nothing_back(stage: Stage, why: str) -> None:
     await stage.issue()
     token = await stage.token()

@@ -17,6 +17,7 @@ PLACES = ("before claim", "after claim", "before dispatch", "after dispatch", "b
 ROLLBACK_STEPS = (DELETE, "getSimProviderStatus", CHANGE, "getSingleSubscriber")
 HELD_SECONDS = 5.0
 LONGEST_RANDOM = 0.25
+OLDER = 5
 # A dead process is known to be dead when its lease has ended, 30 s after it was renewed for the last time.
 LEASE_OVER = 31
 # A delivery's lease ends after 60 s; nothing drawn is proved by a quarter of an hour without a change; a day is the end of patience.
@@ -78,6 +79,7 @@ class Campaign:
             fresh = await self._fresh(http, number)
             if blow.kind == "after send":
                 await stage.network.meet(method=DRAW, delay=HELD_SECONDS)
+            await self._give_back(http, int(rng.random() * 3))  # in peace, unless its point is one of these
             calls = self._calls(http, fresh)
             await strike(stage, blow, calls)
         await stage.network.heal()
@@ -85,7 +87,7 @@ class Campaign:
         self._latest = fresh
         await stage.network.look()
         if rng.random() < 0.85:  # else the next one starts while the lease of the dead one is still good
-            await stage.network.advance(LEASE_OVER)
+            await stage.network.advance(901 if rng.random() < 0.15 else LEASE_OVER)
 
     async def _fresh(self, http: httpx.AsyncClient, number: int) -> list[Errand]:
         """New keys; some organisations use the same one, which makes it two."""
@@ -104,14 +106,22 @@ class Campaign:
     def _calls(self, http: httpx.AsyncClient, fresh: Sequence[Errand]) -> list[Awaitable[object]]:
         """What is under way when the blow falls: new keys, some twice at once, old keys again, and roll-backs."""
         rng, callers = self._rng, self.callers
-        again = [errand for errand in self.errands if errand not in fresh and (errand.decided is None or errand in self._latest)]
+        older = [errand for errand in self.errands if errand not in fresh and errand not in self._latest]
+        again = self._latest + rng.sample(older, min(len(older), OLDER))
         wanted = [errand for errand in fresh for _ in range(2 if rng.random() < 0.25 else 1)] + again
-        rng.shuffle(wanted)
         calls: list[Awaitable[object]] = [callers.issue(http, errand) for errand in wanted]
-        held = [errand for errand in self.errands if errand.decided == "ok" and not errand.given_back]
-        for errand in rng.sample(held, min(len(held), int(rng.random() * 3))):
-            calls.append(callers.roll_back(http, errand))
+        calls += [callers.roll_back(http, errand) for errand in self._held(int(rng.random() * 3))]
+        rng.shuffle(calls)
         return calls
+
+    async def _give_back(self, http: httpx.AsyncClient, most: int) -> None:
+        for errand in self._held(most):
+            await self.callers.roll_back(http, errand)
+
+    def _held(self, most: int) -> list[Errand]:
+        """Some that may be given back."""
+        held = [errand for errand in self.errands if errand.decided == "ok" and not errand.given_back]
+        return self._rng.sample(held, min(len(held), most))
 
 
 async def strike(stage: Stage, blow: Blow, calls: Sequence[Awaitable[object]]) -> None:
@@ -128,6 +138,7 @@ async def strike(stage: Stage, blow: Blow, calls: Sequence[Awaitable[object]]) -
         dead = asyncio.ensure_future(servers.died())
         await asyncio.wait({dead, under_way}, return_when=asyncio.FIRST_COMPLETED)
         dead.cancel()
+        await asyncio.wait({dead})
     await servers.kill()
     await under_way
 
@@ -147,7 +158,11 @@ async def finish(stage: Stage, callers: Callers, errands: Sequence[Errand]) -> l
                 break
         asked = await ask_all(http, callers, errands)
         await delivered(stage)
-    busy = [f"{errand.name} is busy for ever" for errand, said in zip(errands, asked, strict=True) if said is None or said.status_code == 409 and is_busy(said)]
+    busy = [
+        f"{errand.name} is busy for ever"
+        for errand, said in zip(errands, asked, strict=True)
+        if said is None or said.status_code == 409 and is_busy(said)
+    ]
     return busy + await judge(stage, errands, callers.history)
 
 

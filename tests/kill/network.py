@@ -24,7 +24,7 @@ ACCOUNTS = (8101, 8103)
 DRAW, DELETE, CHANGE = "affectPackageToSubscriber", "deleteSubscriberPackage", "changeSimStatus"
 TEMPLATE = 55010
 OTHER_TEMPLATES = (*range(55011, 55036), 55040)
-LINES = 1600
+LINES = 1000
 LOGGED = 10_000
 
 
@@ -139,5 +139,3 @@ async def network(place: Path) -> AsyncGenerator[Network]:
         process.kill()
         await process.wait()
         clock.close()
-
-

@@ -58,8 +58,8 @@ def set_trap(service: Service, trap: Trap) -> None:
 
 
 async def keep_settling(service: Service, clock: SharedClock) -> None:
-    """What the chores do now and then is done whenever the clock was moved."""
-    deps, done = service.pipeline.deps, clock.ahead
+    """The chores look at the machine's time now and then; this is what they do, at the start and whenever the clock was moved."""
+    deps, done = service.pipeline.deps, -1.0
     reconciliation = Reconciliation(deps, complain)
     while True:
         await anyio.sleep(LOOK_SECONDS)
@@ -74,18 +74,17 @@ async def keep_settling(service: Service, clock: SharedClock) -> None:
         say(f"settled {done}")
 
 
-async def live(clock: SharedClock, port: int, point: Point | None) -> None:
-    """Serve until killed, or told to stop."""
-    settings = load_settings(os.environ)
+async def live(clock: SharedClock, port: int, point: Point | None, *, settles: bool) -> None:
+    """Serve until killed. Without its worker nothing is settled but what is asked for."""
+    settings = load_settings(os.environ, worker=settles)
     with bind("127.0.0.1", port) as bound:
         service = build_service(settings, f"http://127.0.0.1:{port}", clock=clock, report=complain)
         set_trap(service, Trap(point))
         logs = Logs(lambda lines: sys.stderr.buffer.write(lines) and sys.stderr.buffer.flush(), clock, secrets=[], human=False)
-        server = make_server(
-            Application(service, logs), deadlines=Deadlines(), ids=service.ids, logs=logs, ready=lambda: say("ready")
-        )
+        server = make_server(Application(service, logs), deadlines=Deadlines(), ids=service.ids, logs=logs, ready=lambda: say("ready"))
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(keep_settling, service, clock)
+            if settles:
+                tasks.start_soon(keep_settling, service, clock)
             await server.serve(sockets=[bound])
             tasks.cancel_scope.cancel()
 
@@ -93,7 +92,7 @@ async def live(clock: SharedClock, port: int, point: Point | None) -> None:
 def serve(clock: SharedClock, order: dict[str, Any]) -> None:
     """What a forked server does."""
     point = None if order["point"] is None else Point(*order["point"])
-    run(live(clock, order["port"], point))
+    run(live(clock, order["port"], point, settles=order["settles"]))
 
 
 def attend(pid: int) -> None:

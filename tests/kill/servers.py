@@ -37,11 +37,11 @@ class Servers:
         """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
 
-    async def start(self, point: Point | None = None) -> None:
-        """The next one, which dies at a point where one is given; returns when it listens."""
+    async def start(self, point: Point | None = None, *, settles: bool = True) -> None:
+        """The next one, which dies at a point where one is given; returns when it listens. `settles`: it does the chores of the ledger."""
         nursery = self._nursery = self._nursery or await self._spawn()
         assert nursery.stdin is not None and self._pid is None
-        nursery.stdin.write(orjson.dumps({"port": self.port, "point": point and list(point)}) + b"\n")
+        nursery.stdin.write(orjson.dumps({"port": self.port, "point": point and list(point), "settles": settles}) + b"\n")
         self._pid = int((await self._hear("pid ")).split()[1])
         await self._hear("ready")
 

@@ -100,7 +100,6 @@ def settings_of(place: Path, network: Network, url: str) -> Mapping[str, str]:
         "SERVICE_OCS_TOKEN": TOKEN,
         "SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8",
         "SERVICE_DEMO": "false",
-        "SERVICE_WORKER": "true",
         "SERVICE_BURST_LIMIT": "false",
         "SERVICE_LOG": "json",
     }

@@ -38,9 +38,7 @@ class Issuing:
         """One of the processes that reconcile."""
         return Reconciliation(self.world.pipeline.deps, self.reports.append)
 
-    async def issue(
-        self, key: str, *, template: int = TEMPLATE, operator: Credentials | None = None, **window: object
-    ) -> httpx.Response:
+    async def issue(self, key: str, *, template: int = TEMPLATE, operator: Credentials | None = None, **window: object) -> httpx.Response:
         """An eSIM from stock."""
         body = {"accountId": ACCOUNT, "packageTemplateId": template, **window}
         async with self.world.client((operator or self.operator).secret) as http:

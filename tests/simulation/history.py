@@ -107,8 +107,8 @@ def check(ending: Ending) -> list[str]:
 def check_events(ending: Ending, owners: Mapping[str, set[Key]]) -> list[str]:
     """Every issued eSIM is told of once, to every endpoint of its organisation and to nobody else."""
     told = Counter((event.organisation, event.iccid) for event in ending.told)
-    issued = {(key.organisation, iccid) for iccid, keys in owners.items() for key in keys}
-    broken = [f"{what}: {told[what]} events" for what in sorted(issued) if told[what] != 1]
+    issued = Counter((key.organisation, iccid) for iccid, keys in owners.items() for key in keys)  # twice: given back, and drawn again
+    broken = [f"{what}: {told[what]} events, issued {count} times" for what, count in sorted(issued.items()) if told[what] != count]
     broken += [f"{what}: told {count} times" for what, count in told.items() if count > 1 and what not in issued]
     states = {(delivery.event, delivery.endpoint): delivery.state for delivery in ending.deliveries}
     for event in ending.told:

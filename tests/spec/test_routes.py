@@ -37,16 +37,18 @@ async def test_a_test_plan_succeeds_at_once_and_is_told(free: httpx.AsyncClient,
 
 
 @pytest.mark.rule("3.1.3")
-async def test_a_live_plan_draws_nothing_yet(house: House) -> None:
+async def test_a_live_plan_draws_from_the_caller_s_own_account(house: House) -> None:
     caller = await house.world.caller(Tier.PRO)
-    connected = await house.world.caller(Tier.PRO, mode="managed", account=7)
-    for who, status, code in ((caller, 409, "org_not_connected"), (connected, 501, "not_implemented")):
+    connected = await house.world.caller(Tier.PRO, mode="managed", account=8101)
+    for who, status, told in ((caller, 409, "org_not_connected"), (connected, 201, "succeeded")):
         async with house.world.client(who.secret) as http:
-            product = (await post(http, "/products", PRODUCT)).json()
+            product = (await post(http, "/products", {**PRODUCT, "package_template_id": 55011})).json()
             for plan in (product["id"], "nordic-1gb-30d"):
                 answer = await post(http, "/intents", {"plan": plan}, plan)
-                assert (answer.status_code, answer.json()["code"]) == (status, code)
-            assert await listed(http, "/intents") == []
+                assert (answer.status_code, answer.json().get("code", answer.json().get("status"))) == (status, told)
+            assert [made["esim"] is not None for made in await listed(http, "/intents")] == [True] * (2 if status == 201 else 0)
+    asked = [call.payload for call in house.world.sandbox.calls if call.method == "affectPackageToSubscriber"]
+    assert asked == [{"packageTemplateId": template, "accountForSubs": 8101} for template in (55011, 55010)]
 
 
 @pytest.mark.rule("7.4")

@@ -95,6 +95,7 @@ def fill_claims(connection: Connection, keys: int, ring: Keyring) -> None:
             key=key,
             fingerprint=b"f",
             owner="rpl",
+            lease="req",
             now=NOW,
             expires_at=None,
             state="done",

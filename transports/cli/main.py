@@ -32,6 +32,7 @@ def make_app(words: list[str]) -> typer.Typer:
     from transports.cli.doctor import doctor
     from transports.cli.documents import openapi, reference
     from transports.cli.events import events_app
+    from transports.cli.issuance import issuance_app
     from transports.cli.keys import keys_app
     from transports.cli.mcp import mcp_app
     from transports.cli.org import org_app
@@ -49,6 +50,7 @@ def make_app(words: list[str]) -> typer.Typer:
     app.command()(trigger)
     app.add_typer(org_app, name="org")
     app.add_typer(keys_app, name="keys")
+    app.add_typer(issuance_app, name="issuance")
     app.add_typer(database_app, name="db")
     app.add_typer(mcp_app, name="mcp")
     app.add_typer(sandbox_app, name="sandbox")

@@ -15,6 +15,7 @@ def upgrade() -> None:
     create_stock()
     create_early_sighting()
     op.create_index("claim_state", "claim", ["state", "owner"])
+    op.add_column("claim", sa.Column("lease", sa.Text(), nullable=True))
     op.add_column("intent", sa.Column("reported_bytes", sa.BigInteger(), nullable=False, server_default="0"))
     op.create_table(
         "job",
@@ -34,6 +35,7 @@ def downgrade() -> None:
     for name in reversed(TABLES):
         op.drop_table(name)
     op.drop_column("intent", "reported_bytes")
+    op.drop_column("claim", "lease")
 
 
 def create_issuance() -> None:
