@@ -57,8 +57,16 @@ def move_in(connection: Connection, *, accounts: Sequence[int]) -> list[Tenant]:
         create_organisation(connection, id=organisation, name="Issuing", tier=Tier.ENTERPRISE, now=now, mode="managed", account_id=account)
         create_person(connection, id=person, now=now)
         add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
-        named = {"organisation": organisation, "person": person, "name": "issuing"}
-        insert_key(connection, id=ids.new("key_"), digest=key.digest, prefix=key.prefix, now=now, **named)
+        insert_key(
+            connection,
+            id=ids.new("key_"),
+            digest=key.digest,
+            prefix=key.prefix,
+            organisation=organisation,
+            person=person,
+            name="issuing",
+            now=now,
+        )
         made.append(Tenant(key.secret, account))
     return made
 
@@ -83,7 +91,7 @@ def process(name: str, words: Sequence[str], data: Path, settings: Mapping[str, 
     port = free_port()
     command = [sys.executable, "-m", *words, "--port", str(port), "--data", str(data)]
     with (data / "log").open("ab") as log:
-        running = subprocess.Popen(command, cwd=data, env=environment() | settings, stdout=subprocess.DEVNULL, stderr=log)
+        running = subprocess.Popen(command, cwd=data, env={**environment(), **settings}, stdout=subprocess.DEVNULL, stderr=log)
         try:
             await_health(port, running, data)
             yield Contestant(name, port, running.pid, data)

@@ -84,7 +84,12 @@ class StoreJournal:
 
     async def open(self, entry: Entry) -> None:
         """Claim, consume the confirm token and charge, before a provider is called."""
-        await self._opened(entry, lambda opening: self._store.write(begin, entry, opening, None))
+        try:
+            await self._opened(entry, lambda opening: self._store.write(begin, entry, opening, None))
+        except StoreUnavailable:
+            if entry.idempotency_key is not None:  # the commit may be there though nobody heard: its key would be busy while we live
+                self._debts.append(partial(release, entry=entry, owner=self.replica, charged=False, writes=[]))
+            raise
 
     async def dispatch(self, entry: Entry, lost: Stored, writes: Writes) -> None:
         """Mark a staged call as sent, right before it is."""

@@ -8,7 +8,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from registry.errors import StoreUnavailable
 from storage.connection import Connection
-from storage.session import COLLISIONS, Session
+from storage.session import COLLISIONS, TAKEN, Session
 from storage.statement import postgresql_dialect
 
 P = ParamSpec("P")
@@ -68,5 +68,7 @@ class PostgresStore:
                 threading.Event().wait(pause)
         try:
             return session.run(call, read_only=read_only)
+        except TAKEN:  # not by a transaction of just now: the function did not look, which is a fault of ours
+            raise
         except COLLISIONS as error:
             raise StoreUnavailable("the transaction kept colliding with others") from error

@@ -17,8 +17,9 @@ Raw = psycopg.Connection[tuple[object, ...]]
 
 CONNECT_SECONDS = 5
 LOCK_TIMEOUT = "5s"
+TAKEN = psycopg.errors.UniqueViolation
 # A unique value that another transaction has just taken is one, too: run again, the function sees it and decides.
-COLLISIONS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected, psycopg.errors.UniqueViolation)
+COLLISIONS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected, TAKEN)
 
 
 class WholeNumber(Loader):

@@ -8,6 +8,7 @@ import orjson
 from typing_extensions import TypedDict
 
 from clients.ocs.failure import OcsNotFound
+from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
 from operations.services.intent_purpose import error_of
 from operations.services.ledger import NO_PROOF
@@ -129,8 +130,9 @@ class Rollback:
         package_id = self.row.package_id or 0
         try:
             await self.upstream.ocs.packages.delete(package_id)
-        except OcsNotFound:
-            await self._record("absent")  # somebody removed it; the read-back proves it
+        except OcsNotFound:  # somebody removed it, or so it says: a SIM that has its package still must not go back to stock
+            await self._require_no_package()
+            await self._record("absent")
         except Refusal as refusal:
             return await self._refused(refusal)
         else:
@@ -162,12 +164,18 @@ class Rollback:
     async def _read_back(self, downloaded: bool) -> None:
         """The package is gone and the SIM is in stock, or it stays with whoever downloaded it."""
         self.steps.append(["read_back", "asked"])
-        line = await proven(self.upstream.ocs.subscriber.get_single_subscriber(self.row.iccid or "", by="iccid"))
-        packages = await proven(self.upstream.ocs.packages.list_packages(line.get("subscriberId", 0)))
-        held = {package.get("subscriberprepaidpackageid") for package in packages.get("packages", [])}
-        if self.row.package_id in held or is_free(line) == downloaded:
+        line = await self._require_no_package()
+        if is_free(line) == downloaded:
             raise Stuck
         self.steps[-1][1] = "package gone, SIM " + ("stays affected" if downloaded else "free")
+
+    async def _require_no_package(self) -> Subscriber:
+        """The line as it is now."""
+        line = await proven(self.upstream.ocs.subscriber.get_single_subscriber(self.row.iccid or "", by="iccid"))
+        packages = await proven(self.upstream.ocs.packages.list_packages(line.get("subscriberId", 0)))
+        if self.row.package_id in {package.get("subscriberprepaidpackageid") for package in packages.get("packages", [])}:
+            raise Stuck
+        return line
 
     def _sim_id(self) -> int:
         if self.row.sim_id is None:
@@ -181,7 +189,7 @@ class Rollback:
         else:
             self.steps.append([step, outcome])
         deps = self.ctx.deps
-        if not await deps.store.write(note_steps, **self.named, steps=self.text, now=deps.clock.now()):
+        if not await proven(deps.store.write(note_steps, **self.named, steps=self.text, now=deps.clock.now())):
             raise Stuck
 
 

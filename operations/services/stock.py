@@ -46,14 +46,20 @@ class StockRoom:
 
     async def look(self, upstream: Upstream, account_id: int) -> Look:
         """A look that is a few seconds old at most; those who ask at once share one."""
+        if (fresh := self._fresh(account_id)) is not None:  # the common case: a lock costs a turn of the loop even when it is free
+            return fresh
         async with self._turns.setdefault(account_id, anyio.Lock()):
-            kept = self._kept.get(account_id)
-            if kept is not None and kept.until > self._clock.monotonic():
-                return kept.look
+            if (fresh := self._fresh(account_id)) is not None:
+                return fresh
             until, look = self._clock.monotonic() + FRESH_SECONDS, await self._read(upstream, account_id)
             await self._store.write(keep_look, look=look)
             self._kept[account_id] = Kept(until, look)
             return look
+
+    def _fresh(self, account_id: int) -> Look | None:
+        """The look that may be shared now. It is kept only once it is in the store."""
+        kept = self._kept.get(account_id)
+        return kept.look if kept is not None and kept.until > self._clock.monotonic() else None
 
     async def _read(self, upstream: Upstream, account_id: int) -> Look:
         """The free lines. Where the ledger thinks that somebody has one of them it is read again: what is free then was given back."""

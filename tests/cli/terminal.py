@@ -13,9 +13,13 @@ from tests.cli.reseller import environment
 from transports.cli.main import main
 
 
-def at_terminal(*words: str, cwd: Path, columns: int = 140, settings: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """Exit code and everything shown. In this process, which saves the imports; the terminal is a real one all the same."""
+def at_terminal(*words: str, cwd: Path, columns: int = 140, settings: Mapping[str, str] | None = None, typed: str = "") -> tuple[int, str]:
+    """Exit code and everything shown; `typed` waits there from the beginning.
+
+    In this process, which saves the imports; the terminal is a real one all the same.
+    """
     ours, theirs = pty.openpty()
+    os.write(ours, typed.encode())
     shown: list[bytes] = []
     reader = Thread(target=read_all, args=(ours, shown))
     reader.start()
@@ -24,10 +28,10 @@ def at_terminal(*words: str, cwd: Path, columns: int = 140, settings: Mapping[st
     try:
         with (
             os.fdopen(theirs, "w", encoding="utf-8") as out,
-            os.fdopen(os.dup(theirs), encoding="utf-8") as typed,
+            os.fdopen(os.dup(theirs), encoding="utf-8") as keyboard,
             chdir(cwd),
             patch.dict(os.environ, given, clear=True),
-            patch.object(sys, "stdin", typed),
+            patch.object(sys, "stdin", keyboard),
             argv,
             redirect_stdout(out),
             redirect_stderr(out),

@@ -31,6 +31,8 @@ NOT_RUN = {  # each with what must exist for it, and the reason
         "rewrites tests",
     ),
     "python3 ./run bench\npython3 ./run bench --render\n": (["run", "benchmarks/__main__.py"], "takes minutes"),
+    "python3 ./run simulate": (["run", "tests/simulation/main.py"], "takes minutes; tests/simulation runs some"),
+    "python3 ./run kill": (["run", "tests/kill/main.py"], "takes many minutes; tests/kill runs some"),
     "reseller serve\nreseller worker\n": (["transports/cli/worker.py"], "tests/cli runs both"),
     "uv pip compile": (["requirements.in", "requirements-dev.in", "requirements-bench.in", "requirements-boot.txt"], "needs the network"),
 }
@@ -38,7 +40,8 @@ POSTGRES_BLOCK = f"export SERVICE_DATABASE_URL={POSTGRES}"
 WEBHOOK_BLOCK = "secret=$(reseller call"
 FLEET_BLOCKS = ("reseller call list_subscribers", "token=$(curl")
 CONNECT_BLOCK = "reseller org connect"
-FIRST_BLOCKS = ("curl", "reseller call create_connectivity_intent", "python examples/mcp_client.py")
+TEST_CURL, LIVE_CURL = f"curl -s {ADDRESS}", "curl -s $RESELLER_URL/v1/connectivity/intents"
+FIRST_BLOCKS = (TEST_CURL, LIVE_CURL, "reseller call create_connectivity_intent", "python examples/mcp_client.py")
 
 
 def unrun(block: Block) -> list[str]:
@@ -61,7 +64,7 @@ def test_a_shell_block_runs_as_it_is_written(block: Block, place: Path, server: 
 
 
 def test_the_first_curl_issues_a_test_esim_and_is_the_one_that_serve_prints(place: Path, server: Running) -> None:
-    text = find("curl")
+    text = find(TEST_CURL)
     site = Site(base_url=ADDRESS, upgrade_url="", connect_url="", docs_url="", mcp_url=f"{ADDRESS}/mcp")
     assert shlex.split(text.replace("\\\n", "")) == shlex.split(curl(site, "$RESELLER_API_KEY"))
     intent = json.loads(done(place, text.replace(ADDRESS, server.base_url), **as_reader(server)))
@@ -70,9 +73,16 @@ def test_the_first_curl_issues_a_test_esim_and_is_the_one_that_serve_prints(plac
 
 
 def test_the_command_line_repeats_the_curl_and_gets_the_same_esim(place: Path, server: Running) -> None:
-    texts = (find("curl"), find("reseller call create_connectivity_intent"))
+    texts = (find(TEST_CURL), find("reseller call create_connectivity_intent"))
     first, second = (json.loads(done(place, text.replace(ADDRESS, server.base_url), **as_reader(server))) for text in texts)
     assert first == second
+
+
+def test_a_live_esim_is_drawn_from_the_simulated_stock_and_drawn_once(place: Path, server: Running) -> None:
+    first, second = (json.loads(done(place, find(LIVE_CURL), **as_reader(server))) for _ in range(2))
+    assert first == second
+    assert (first["status"], first["livemode"], first["plan"]["id"]) == ("succeeded", True, "nordic-1gb-30d")
+    assert first["esim"]["activation_code"].startswith("LPA:1$")
 
 
 def test_the_python_mcp_client_issues_an_esim(place: Path, server: Running) -> None:

@@ -74,5 +74,5 @@ class Road(httpx.AsyncBaseTransport):
 
     def pool(self, clock: Clock, concurrency: int = 8) -> OcsPool:
         """A pool whose calls go this way."""
-        wire = OcsSettings(url=SIMULATED, concurrency=concurrency)
+        wire = OcsSettings(url=SIMULATED, concurrency=concurrency, backoff_seconds=0.0)
         return OcsPool(Outbound(ocs_limits(wire), transport=self), wire, clock)

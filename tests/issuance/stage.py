@@ -90,7 +90,8 @@ class Stage:
     async def ask_to_return(self, key: str = "k", *, token: str | None = None, http: httpx.AsyncClient | None = None) -> httpx.Response:
         """The DELETE of one key, with or without its confirm token."""
         headers = {} if token is None else {"X-Confirm-Token": token}
-        return await (http or self.http).delete(f"{ISSUE}/{quote(key, safe='')}", headers=headers)
+        segment = quote(key, safe="").replace(".", "%2E")  # clients take `.` and `..` out of a path before they send it
+        return await (http or self.http).delete(f"{ISSUE}/{segment}", headers=headers)
 
     async def token(self, key: str = "k", *, http: httpx.AsyncClient | None = None) -> str:
         """A confirm token for it."""

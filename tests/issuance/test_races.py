@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
+import orjson
 import pytest
 
 from registry.limits import Tier
 from registry.policy import period_of
 from tests.databases import NO_POSTGRES, empty, migrated_postgres
-from tests.issuance.stage import DELETE, FREE_ESIMS, INTENTS, PLAN, Stage, another_process, at_once, open_stage, whole
+from tests.issuance.stage import DELETE, DRAW, FREE_ESIMS, INTENTS, PLAN, Stage, another_process, at_once, open_stage, whole
 from tests.registry import ledgers
 
 pytestmark = pytest.mark.anyio
@@ -118,3 +119,16 @@ async def test_of_64_calls_with_ten_left_ten_draw(stage: Stage) -> None:
         answers = await at_once([lambda number=number: stage.issue(f"k{number}", http=http) for number in range(64)])
     assert Counter(answer.status_code for answer in answers) == {201: 10, 429: 54}
     assert stage.dispatches() == 10 and len(await stage.ledger()) == 10
+
+
+async def test_of_16_answers_at_once_that_name_one_esim_one_is_believed(stage: Stage) -> None:
+    first = (await stage.issue("first")).json()["data"]
+    await stage.give_back("first")
+    await stage.live_on(10)
+    told = {"iccid": first["iccid"], "subsPackageId": 1, "subscriberId": 2, "esimId": 3}
+    stage.road.answers[DRAW] = orjson.dumps({"status": {"code": 0, "msg": "OK"}, DRAW: told})
+    answers = await at_once([lambda number=number: stage.issue(f"k{number}") for number in range(16)])
+    assert Counter((answer.status_code, answer.json().get("code")) for answer in answers) == {(201, None): 1, (502, "OUTCOME_UNKNOWN"): 15}
+    assert Counter(row.held for row in await stage.ledger()) == {None: 16, first["iccid"]: 1}
+    again = await at_once([lambda number=number: stage.issue(f"k{number}") for number in range(16)])
+    assert [whole(answer) for answer in again] == [(answer.status_code, answer.content, "true") for answer in answers]

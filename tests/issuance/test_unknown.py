@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 import httpx
 import orjson
@@ -119,6 +120,19 @@ async def test_an_intent_that_was_refused_has_failed(stage: Stage, fault: str) -
     assert first.json()["error"]["code"] == {"code 6": "no_inventory", "code 17": "subscriber_end_of_life"}.get(fault, "ocs_error")
     assert whole(await stage.intend()) == (201, first.content, "true")
     assert stage.dispatches() == 1
+
+
+@pytest.mark.parametrize("method", ["listPrepaidPackageTemplate", "getResellerInfo", "listSubscriber"])
+@pytest.mark.parametrize("fault", [{"drop_after": True}, {"code": 14}, {"code": 18}, {"status": 500}, {"malformed": True}])
+async def test_trouble_before_the_dispatch_frees_the_key(stage: Stage, method: str, fault: dict[str, Any]) -> None:
+    stage.trouble(Fault(method, **fault, times=None))
+    assert (await stage.issue()).status_code == 502
+    intent = await stage.intend()
+    assert (intent.status_code, intent.json()["code"]) in [(502, "ocs_error"), (502, "ocs_timeout")]
+    assert await stage.ledger() == [] and await stage.world.store.read(ledgers.claimed) == []
+    stage.world.sandbox.faults.clear()
+    assert [(await stage.issue()).status_code, (await stage.intend()).status_code] == [201, 201]
+    assert stage.dispatches() == 2
 
 
 async def test_a_closed_port_frees_the_key(stage: Stage) -> None:

@@ -96,8 +96,8 @@ class Campaign:
         for place in range(4 + int(rng.random() * 3)):
             tenant = self._stage.tenants[min(int(rng.random() * 7) // 3, 2)]
             key = f"key-{number}-{place}"
-            if found and rng.random() < 0.2 and found[-1].tenant is not tenant:
-                key = found[-1].key
+            if found and rng.random() < 0.2 and (tenant, found[0].key) not in [(errand.tenant, errand.key) for errand in found]:
+                key = found[0].key
             errand = await intent_errand(http, network, tenant, key) if rng.random() < 0.25 else None
             found.append(errand or inventory_errand(network, tenant, key))
         self.errands += found
@@ -158,17 +158,13 @@ async def finish(stage: Stage, callers: Callers, errands: Sequence[Errand]) -> l
                 break
         asked = await ask_all(http, callers, errands)
         await delivered(stage)
-    busy = [
-        f"{errand.name} is busy for ever"
-        for errand, said in zip(errands, asked, strict=True)
-        if said is None or said.status_code == 409 and is_busy(said)
-    ]
+    busy = [f"{errand.name} is busy for ever" for errand, said in zip(errands, asked, strict=True) if said is None or is_busy(said)]
     return busy + await judge(stage, errands, callers.history)
 
 
 def is_busy(said: httpx.Response) -> bool:
     """An answer that asks to wait."""
-    return said.json()["code"] == "idempotency_in_progress"
+    return said.status_code == 409 and said.json()["code"] == "idempotency_in_progress"
 
 
 async def ask_all(http: httpx.AsyncClient, callers: Callers, errands: Sequence[Errand]) -> list[httpx.Response | None]:

@@ -75,10 +75,15 @@ STEPS = {
 async def test_a_roll_back_cut_off_between_its_steps_is_unknown_and_nothing_further_is_sent(stage: Stage) -> None:
     network, servers, callers = stage.network, stage.servers, Callers(stage.network)
     errands = [inventory_errand(network, stage.tenants[0], f"order-{number}") for number in range(len(STEPS))]
+    await servers.start()
+    async with stage.client() as http:
+        for errand in errands:
+            await callers.issue(http, errand)
+    await network.look()
+    await servers.kill()
     for errand, point in zip(errands, STEPS, strict=True):
         await servers.start(Point(*point))
         async with stage.client() as http:
-            await callers.issue(http, errand)
             assert await callers.roll_back(http, errand) is None
         await servers.died()
         await network.advance(LEASE_OVER)

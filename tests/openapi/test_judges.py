@@ -21,7 +21,8 @@ def test_spectral_has_nothing_to_remark(document_file: Path, tmp_path: Path) -> 
 
 @pytest.mark.node
 def test_redocly_has_nothing_to_remark(document_file: Path, tmp_path: Path) -> None:
-    (tmp_path / "redocly.yaml").write_text("extends: [recommended-strict]\n")
+    # Two paths of the specification are alike: issue-from-inventory/{key} and {iccid}/packages. The literal segment wins.
+    (tmp_path / "redocly.yaml").write_text("extends: [recommended-strict]\nrules:\n  no-ambiguous-paths: off\n")
     done = node("redocly", "lint", "--config", "redocly.yaml", "--format", "json", document_file, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert '"totals": {\n    "errors": 0,\n    "warnings": 0,' in done.stdout, done.stdout

@@ -6,9 +6,9 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from storage.sealed_fields import OWN_TOKEN_FIELD
 from registry.limits import Tier
 from storage.accounts import set_connection
+from storage.sealed_fields import OWN_TOKEN_FIELD
 from tests.subscribers.staged import WRITES, Stage, Write
 from tests.world import Credentials
 

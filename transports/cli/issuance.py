@@ -77,7 +77,7 @@ def settle_one(
     takes only a line of the issuance's account with its template that no other issuance has.
     """
     said: dict[Decision, bool] = {"issued": issued is not None, "failed": failed, "rolled_back": rolled_back, "still_issued": still_issued}
-    chosen = [decision for decision, given in said.items() if given]
+    chosen: list[Decision] = [decision for decision, given in said.items() if given]
     if len(chosen) != 1:
         raise Failure(
             "give exactly one of --issued ICCID, --failed, --rolled-back and --still-issued: what you found at the charging system"

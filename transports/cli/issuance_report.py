@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import orjson
 
 from operations.services.evidence import Weighed
-from operations.services.stock import is_free
 from registry.policy import stamp
 from storage.issuance import IssuanceRow
 
@@ -78,7 +77,6 @@ def shown_now(weighed: Weighed) -> list[str]:
     """What the account shows of the draw."""
     lines = [
         f"may be it: {found.iccid}, package {found.package.get('subscriberprepaidpackageid')} assigned {found.package.get('tsassigned')}"
-        + (", but the SIM is in stock" if is_free(found.line) else "")
         for found in weighed.candidates
     ]
     lines += named("has the template, in another window or from another time", weighed.similar)

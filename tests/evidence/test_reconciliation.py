@@ -7,11 +7,12 @@ import anyio
 import pytest
 
 from clients.sandbox.ocs import packages
-from operations.services.reconciliation import Reconciliation
+from operations.services.reconciliation import Reconciliation, Survey, apply, find_out
 from registry.limits import Tier
 from storage.accounts import set_connection
+from storage.reconciling import claim_unknown
 from tests.databases import migrated_postgres
-from tests.services.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
+from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
 
 pytestmark = pytest.mark.anyio
 
@@ -178,7 +179,7 @@ async def test_a_list_that_is_not_whole_never_proves_a_failure(issuing: Issuing,
     else:
         await issuing.lose("order-1", drawn=False)
         issuing.strike("listSubscriber", None, **{fault: True})
-    assert await issuing.work(2 * HOUR, every=3 * MINUTE) == 0
+    assert await issuing.work(HOUR, every=6 * MINUTE) == 0
     assert await issuing.state("order-1") == "outcome_unknown"
 
 
@@ -274,6 +275,54 @@ async def test_in_30_days_nothing_is_sent_a_second_time(issuing: Issuing) -> Non
     states = [await issuing.state(key) for key in ("drawn", "not-drawn", "either")]
     assert states == ["issued", "manual_reconciliation_required", "manual_reconciliation_required"]
     assert (issuing.affects() - sent, issuing.drawn()) == (0, drawn)
+
+
+async def test_an_esim_that_was_returned_past_us_and_drawn_again_is_found_with_its_new_key(issuing: Issuing) -> None:
+    first = (await issuing.issue("order-1")).json()["data"]["iccid"]
+    line = issuing.line(first)
+    line.sim.status, line.sim.affected_at = "FREE", None
+    packages.clean(issuing.network, line)
+    issuing.world.clock.advance(10)
+    await issuing.lose("order-2", drawn=True)
+    assert await issuing.look() == 1
+    row = await issuing.row("order-2")
+    assert (row.state, row.iccid, await issuing.state("order-1")) == ("issued", first, "released")
+
+
+async def test_a_worker_whose_lease_ran_out_settles_nothing(issuing: Issuing) -> None:
+    """What it read is old: another one has looked since, and may have seen something else."""
+    await issuing.lose("order-1", drawn=False)
+    assert await issuing.work(14 * MINUTE + 30) == 0
+    deps = issuing.world.pipeline.deps
+    issuing.world.clock.advance(30)
+    now = int(deps.clock.now() * 1000)
+    [row] = await deps.store.write(claim_unknown, token="stalled", now_ms=now, most=1)
+    finding = await find_out(deps, row, Survey(deps))
+    assert finding.verdict.kind == "clear"
+    late = issuing.outsider()
+    assert await issuing.look(later=121) == 1
+    stale = await deps.store.write(apply, deps=deps, row=row, token="stalled", finding=finding, now=deps.clock.now())
+    row = await issuing.row("order-1")
+    assert (stale, row.state, row.iccid) == ("open", "issued", late.iccid)
+
+
+async def test_a_worker_that_stalled_does_not_take_what_it_read_for_the_present(issuing: Issuing) -> None:
+    await issuing.lose("order-1", drawn=False)
+    deps = issuing.world.pipeline.deps
+    [row] = await deps.store.write(claim_unknown, token="stalled", now_ms=int(deps.clock.now() * 1000), most=1)
+    finding = await find_out(deps, row._replace(clear_since=deps.clock.now() - 14 * MINUTE), Survey(deps))
+    issuing.world.clock.advance(HOUR)
+    stalled = row._replace(clear_since=finding.at - 14 * MINUTE)
+    assert await deps.store.write(apply, deps=deps, row=stalled, token="stalled", finding=finding, now=deps.clock.now()) == "open"
+    assert await issuing.state("order-1") == "outcome_unknown"
+
+
+async def test_rows_of_one_account_are_looked_into_with_one_reading_of_it(issuing: Issuing) -> None:
+    for days in range(1, 7):
+        await issuing.lose(f"order-{days}", drawn=True, validityPeriod=days)
+    before = sum(call.method == "listSubscriber" for call in issuing.world.sandbox.calls)
+    assert await issuing.look() == 6
+    assert sum(call.method == "listSubscriber" for call in issuing.world.sandbox.calls) - before == 1
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])

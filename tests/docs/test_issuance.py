@@ -1,0 +1,140 @@
+"""Every command of the page on issuing, against a service on a simulated network that can be told to lose an answer."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import httpx
+import pytest
+
+from operations.services.evidence import LATEST, SKEW
+from operations.services.inventory_purpose import UNKNOWN
+from operations.services.purpose import MANUAL, NO_INVENTORY
+from operations.services.reconciliation import LATER_SECONDS, PATIENCE_SECONDS, SOON_SECONDS
+from operations.services.stock import FRESH_SECONDS
+from storage.issuance import State
+from storage.replicas import LEASE_SECONDS
+from tests.cli.network import network
+from tests.docs.blocks import ROOT, blocks
+from tests.docs.reader import as_reader, done, find
+from tests.running import Running, running
+from transports.issuance_chores import RECOVERY_SECONDS
+
+PAGE = "issuance.md"
+ISSUE, LIST, FAULT, FAILED, BACK, ROLLED_BACK = STARTS = (
+    'curl -s "$RESELLER_URL/v1/subscribers/issue-from-inventory"',
+    "reseller issuance list\n",
+    "curl -s $SANDBOX/control/faults",
+    "reseller issuance settle order-1044",
+    "issuance=$RESELLER_URL",
+    "reseller issuance settle order-1045",
+)
+PATIENCE = 60
+
+
+class Shop(NamedTuple):
+    """Somebody who follows the page: the service, the network behind it, and a shell that knows both."""
+
+    service: Running
+    network: httpx.Client
+    place: Path
+    settings: dict[str, str]
+
+    def run(self, text: str) -> str:
+        known = {"SANDBOX": str(self.network.base_url), "organisation": self.service.organisation, "SERVICE_DATA": "issuance"}
+        return done(self.place, text, **as_reader(self.service), **known, **self.settings)
+
+    def lose(self, method: str, **fault: bool) -> None:
+        self.network.post("/control/faults", json={"method": method, **fault}).raise_for_status()
+
+    def listed(self, text: str) -> dict[str, dict[str, Any]]:
+        """What the lists of a block show, by key."""
+        decoder, said, rows = json.JSONDecoder(), self.run(text).strip(), {}
+        while said:
+            shown, end = decoder.raw_decode(said)
+            rows |= {row["key"]: row for row in shown["data"]}
+            said = said[end:].strip()
+        return rows
+
+
+@pytest.fixture(scope="module")
+def shop(place: Path) -> Iterator[Shop]:
+    with network(place, "--lines", "400") as (upstream, _):
+        settings = {"SERVICE_OCS_URL": f"{str(upstream.base_url).rstrip('/')}/v1", "SERVICE_OCS_TOKEN": "sandbox-7001-token"}
+        with running(place / "issuance", settings) as service:
+            shop = Shop(service, upstream, place, settings)
+            shop.run('reseller org connect "$organisation" --account 8101')
+            yield shop
+
+
+def order(number: int) -> str:
+    """The first command of the page for another order."""
+    return find(ISSUE, PAGE).replace("order-1042", f"order-{number}")
+
+
+def test_an_esim_is_issued_listed_and_taken_back(shop: Shop) -> None:
+    first, again = shop.run(find(ISSUE, PAGE)), shop.run(find(ISSUE, PAGE))
+    assert first == again
+    esim = json.loads(first)["data"]
+    assert esim["status"] == "issued" and esim["activationCode"]
+    shown = shop.listed(find(LIST, PAGE))["order-1042"]
+    assert (shown["state"], shown["iccid"], shown["window"]) == ("issued", esim["iccid"], "30 days")
+    row = json.loads(shop.run(find(BACK, PAGE)))["data"]
+    assert (row["status"], row["iccid"]) == ("rolled_back", esim["iccid"])
+    assert shop.run(find(ISSUE, PAGE)) == first
+
+
+def test_a_lost_answer_is_found_out_by_itself(shop: Shop) -> None:
+    fault, issue = find(FAULT, PAGE).split("\n", 1)
+    assert json.loads(shop.run(fault))["faults"][0]["drop_after"] is True
+    assert json.loads(shop.run(issue))["code"] == UNKNOWN
+    until = time.monotonic() + PATIENCE
+    while shop.listed("reseller issuance list --limit 1")["order-1043"]["state"] != "issued":
+        assert time.monotonic() < until
+    assert json.loads(shop.run(issue))["data"]["status"] == "issued"
+
+
+def test_a_person_settles_what_was_never_drawn(shop: Shop) -> None:
+    shop.lose("affectPackageToSubscriber", drop_before=True)
+    assert json.loads(shop.run(order(1044)))["code"] == UNKNOWN
+    shown = shop.listed("reseller issuance list --unknown")
+    assert set(shown) == {"order-1044"} and "the worker looks again" in shown["order-1044"]["next"]
+    assert shop.run(find(FAILED, PAGE)) == f"order-1044 of {shop.service.organisation} is failed\n"
+    said = json.loads(shop.run(order(1044)))
+    assert said["code"] == "ocs_error" and "drew no eSIM for this call" in said["error"]
+
+
+def test_a_person_settles_a_roll_back_that_was_cut_off(shop: Shop) -> None:
+    shop.run(order(1045))
+    shop.lose("changeSimStatus", drop_before=True)
+    said = shop.run(find(BACK, PAGE).replace("order-1042", "order-1045"))
+    assert json.loads(said)["code"] == MANUAL and '"status":"rollback_unknown"' in said
+    assert "look at the line" in shop.listed("reseller issuance list --unknown")["order-1045"]["next"]
+    assert shop.run(find(ROLLED_BACK, PAGE)) == f"order-1045 of {shop.service.organisation} is rolled_back\n"
+    assert json.loads(shop.run(find(BACK, PAGE).replace("order-1042", "order-1045")))["data"]["status"] == "rolled_back"
+
+
+def test_every_command_of_the_page_is_run() -> None:
+    assert [block.text for block in blocks("sh", document=PAGE) if not block.text.startswith(STARTS)] == []
+
+
+def test_the_page_names_every_state_and_answer() -> None:
+    text = (ROOT / "docs" / PAGE).read_text()
+    assert [state for state in get_args(State) if f"`{state}`" not in text] == []
+    codes = (UNKNOWN, MANUAL, NO_INVENTORY, "idempotency_in_progress", "idempotency_key_reused", "issuance_not_issued", "released")
+    assert [code for code in codes if f"`{code}`" not in text] == []
+
+
+def test_the_figures_of_the_page_are_those_of_the_code() -> None:
+    text = " ".join((ROOT / "docs" / PAGE).read_text().split())
+    minutes = (int(SKEW.total_seconds() / 60), int((LATEST + SKEW).total_seconds() / 60))
+    assert f"from {minutes[0]} minutes before to {minutes[1]} after" in text
+    assert f"for {int(LATEST.total_seconds() / 60)} minutes nothing in the account shows a draw" in text
+    assert f"for {PATIENCE_SECONDS // 3600} hours after the call" in text
+    assert (SOON_SECONDS, LATER_SECONDS, LATEST.total_seconds()) == (30, 300, 900)
+    assert "at once, then every 30 seconds for half an hour, then every five minutes" in text
+    assert FRESH_SECONDS == 5 and "the draws of the next five seconds" in text
+    assert f"a lease in the database of {LEASE_SECONDS:g} seconds" in text
+    assert f"by {LEASE_SECONDS + RECOVERY_SECONDS:g} seconds after a kill" in text
