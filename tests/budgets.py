@@ -20,6 +20,7 @@ SECONDS = {
     "identity": 10.0,
     "interop": 30.0,
     "issuance": 75.0,
+    "kill": 60.0,
     "mcp": 45.0,
     "month": 25.0,
     "openapi": 25.0,
