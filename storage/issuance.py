@@ -117,6 +117,14 @@ INSERT = Query(
     ),
 )
 FIND = Query(IssuanceRow, sa.select(*COLUMNS).where(ROW))
+OF_CLAIM = Query(
+    IssuanceRow,
+    sa.select(*COLUMNS).where(
+        ISSUANCE.c.organisation == sa.bindparam("of"),
+        ISSUANCE.c.claim_key == sa.bindparam("claim_key"),
+        ISSUANCE.c.operation == sa.bindparam("operation"),
+    ),
+)
 UNSEND = Command(sa.delete(ISSUANCE).where(ROW, ISSUANCE.c.lease == sa.bindparam("mine"), ISSUANCE.c.state == "dispatching"))
 HOLDER_COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in Holder._fields)
 HOLDER = Query(Holder, sa.select(*HOLDER_COLUMNS).where(ISSUANCE.c.held == sa.bindparam("iccid")))
@@ -219,6 +227,11 @@ def unsend(connection: Connection, *, organisation: str, key: str, lease: str) -
 def find_issuance(connection: Connection, *, organisation: str, key: str) -> IssuanceRow | None:
     """A row of the ledger."""
     return connection.first(FIND, of=organisation, named=key)
+
+
+def issuance_of_claim(connection: Connection, *, organisation: str, operation: str, claim_key: str) -> IssuanceRow | None:
+    """The row that a call with this idempotency key began."""
+    return connection.first(OF_CLAIM, of=organisation, operation=operation, claim_key=claim_key)
 
 
 def holder_of(connection: Connection, *, iccid: str) -> Holder | None:

@@ -331,6 +331,7 @@ class IssuanceTable(Named, table=True):
         sa.Index("issuance_due", "state", "due_ms"),
         sa.Index("issuance_account", "account_id", "state"),
         sa.Index("issuance_package", "package_id"),
+        sa.Index("issuance_claim", "organisation", "claim_key"),
     )
 
 

@@ -6,7 +6,7 @@ import orjson
 from pydantic import AfterValidator, Field
 
 from operations.connectivity.intent_view import intent_of, shown
-from operations.connectivity.plan_choice import LiveChoice, choose_plan, live_plan
+from operations.connectivity.plan_choice import LiveChoice, choose_plan, live_plan, still_own
 from operations.connectivity.plans import TEST_PLANS
 from operations.connectivity.shapes import Intent, IntentId, Plan
 from operations.deps import Ctx
@@ -21,6 +21,7 @@ from registry.model import Input
 from registry.operation import Example, Once, operation
 from storage.connection import Connection
 from storage.intents import IntentNotConfirmable, IntentRow, attach_plan, find_intent, insert_intent, list_intents, not_confirmable
+from storage.issuance import find_issuance, issuance_of_claim
 
 METADATA_BYTES = 16 * 1024
 # What stands between a caller and a live eSIM.
@@ -97,7 +98,13 @@ WAITING: Intent = {**EXAMPLE, "status": "requires_plan", "plan": None, "esim": N
 
 async def plan_wanted(ctx: Ctx, params: NewIntent) -> Plan | LiveChoice | None:
     """The plan, unless the intent is to wait for one."""
-    return None if params.plan is None else await choose_plan(ctx, params.plan)
+    if params.plan is None:
+        return None
+    chosen = await choose_plan(ctx, params.plan)
+    if isinstance(chosen, LiveChoice):
+        named = {"organisation": ctx.organisation, "operation": ctx.call.operation.id, "claim_key": ctx.call.idempotency_key or ""}
+        await still_own(ctx, await ctx.deps.store.read(issuance_of_claim, **named))
+    return chosen
 
 
 @operation(
@@ -169,7 +176,10 @@ async def get_connectivity_intent(ctx: Ctx, params: IntentRef) -> Intent:
 async def plan_to_attach(ctx: Ctx, params: PlanForIntent) -> Plan | LiveChoice:
     """The plan; the intent is looked up first, so that a foreign one answers as an unknown one does."""
     await read_intent(ctx, params.id)
-    return await choose_plan(ctx, params.plan)
+    chosen = await choose_plan(ctx, params.plan)
+    if isinstance(chosen, LiveChoice):
+        await still_own(ctx, await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=params.id))
+    return chosen
 
 
 @operation(

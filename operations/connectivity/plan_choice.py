@@ -9,10 +9,12 @@ from operations.connectivity.shapes import Plan
 from operations.deps import Ctx
 from operations.services.reached import AccountGone, Upstream
 from operations.services.templates import find_template
+from operations.services.upstream import reach
 from registry.errors import NotFound, OcsError, OrgNotConnected
 from registry.limits import Scope
 from registry.policy import require_connection
 from storage.directory import StoreDirectory
+from storage.issuance import IssuanceRow
 from storage.products import ProductRow, find_product
 
 SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
@@ -55,6 +57,16 @@ async def choose_plan(ctx: Ctx, plan: str) -> Plan | LiveChoice:
         raise
     ctx.stage()
     return LiveChoice(plan, product)
+
+
+async def still_own(ctx: Ctx, row: IssuanceRow | None) -> None:
+    """What was drawn from an account that is no longer the caller's is not shown again by a repeated call (abuse case 6)."""
+    if row is not None and not await (await reach(ctx)).owns_account(row.account_id):
+        raise NotFound(
+            "This eSIM was drawn from an account that your organisation has no more",
+            param="plan",
+            hint="Connect the account again, or use a new key to draw from the one you have",
+        )
 
 
 async def live_plan(ctx: Ctx, upstream: Upstream, choice: LiveChoice) -> LivePlan:

@@ -24,8 +24,13 @@ async def disconnect(world: World, caller: Credentials) -> None:
     await world.store.write(set_connection, organisation=caller.organisation, mode=None, account_id=None, own_token=None)
 
 
+async def move(world: World, caller: Credentials) -> None:
+    await world.store.write(set_connection, organisation=caller.organisation, mode="managed", account_id=8102, own_token=None)
+
+
 LOST_ACCESS: dict[str, tuple[Change, int, str]] = {
     "disconnected": (disconnect, 409, "org_not_connected"),
+    "moved to another account": (move, 404, "not_found"),
     "downgraded": (lambda world, caller: world.move_to(Tier.FREE, caller.organisation), 402, "upgrade_required"),
     "removed": (lambda world, caller: world.leave(caller.person, caller.organisation), 401, "unauthorized"),
 }
@@ -111,7 +116,7 @@ async def test_a_product_draws_from_the_account_it_is_pinned_to(stage: Stage) ->
 
 async def test_a_product_that_is_pinned_to_an_account_one_lost_draws_nothing(stage: Stage) -> None:
     pinned = await define(stage, account_id=ACCOUNT)
-    await stage.world.store.write(set_connection, organisation=stage.me.organisation, mode="managed", account_id=8102, own_token=None)
+    await move(stage.world, stage.me)
     said = await stage.intend(plan=pinned)
     assert (said.status_code, untold(said)) == snapshot(
         (

@@ -73,6 +73,7 @@ def create_issuance() -> None:
     op.create_index("issuance_due", "issuance", ["state", "due_ms"])
     op.create_index("issuance_account", "issuance", ["account_id", "state"])
     op.create_index("issuance_package", "issuance", ["package_id"])
+    op.create_index("issuance_claim", "issuance", ["organisation", "claim_key"])
 
 
 def create_stock() -> None:
