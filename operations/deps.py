@@ -47,6 +47,8 @@ class Deps:
     stock: StockRoom
     replica: str
     """This process, among those that share the database."""
+    draws: bool = True
+    """False where the charging system is simulated in another process: what would be drawn here would be drawn from nothing."""
     ocs_token: str = field(default="", repr=False)
     """The service's own reseller token, for organisations in managed mode; empty: there is none."""
 

@@ -29,6 +29,7 @@ from storage.migrate import ensure_current
 from storage.quota import QuotaBlocks
 from storage.reconciling import held_issuances
 from storage.replicas import LEASE_SECONDS, leave, renew
+from storage.sealing import Keyring
 from storage.store import Store, open_store
 from transports.data_directory import make_data_directory
 from transports.issuance_chores import reconciliation, recovery
@@ -161,10 +162,12 @@ def secrets_of(settings: Settings, ids: Ids) -> SharedSecrets:
     )
 
 
-def current_store(settings: Settings) -> Store:
-    """The database, migrated where it is ours alone."""
+def opened(settings: Settings, ids: Ids, report: Callable[[str], None]) -> tuple[str, Keyring, Store]:
+    """The keys and the database, migrated where it is ours alone."""
+    make_data_directory(settings)
+    text, keyring = checked_keyring(settings, ids, report)
     ensure_current(settings.store_url)
-    return open_store(settings.store_url, pool=settings.database_pool)
+    return text, keyring, open_store(settings.store_url, pool=settings.database_pool)
 
 
 def build_service(
@@ -179,9 +182,7 @@ def build_service(
     """Open the store (migrating an embedded one) and wire everything to it. `apart`: no door of this process issues anything."""
     clock = clock or SystemClock()
     ids, bell = ids or SystemIds(clock), Bell()
-    make_data_directory(settings)
-    keyring_text, keyring = checked_keyring(settings, ids, report)
-    store = current_store(settings)
+    keyring_text, keyring, store = opened(settings, ids, report)
     limits, site = replace(Limits(), burst_enabled=settings.burst_limit), site_of(settings, base_url)
     secrets, outbound, sender = secrets_of(settings, ids), Outbound(), Sender(clock, exempt=settings.webhook_allow_nets)
     blocks, directory = QuotaBlocks(store, limits.quota_block), StoreDirectory(store)
@@ -201,9 +202,10 @@ def build_service(
         reads=ReadCache(clock),
         stock=StockRoom(store, clock, ids),
         replica=journal.replica,
+        draws=way.sandbox is None or not apart,
         ocs_token=way.token,
     )
-    worker = bell.hang(make_worker(settings, deps, sender, report, looks=way.sandbox is None or not apart))
+    worker = bell.hang(make_worker(settings, deps, sender, report, looks=deps.draws))
     pipeline = Pipeline(
         deps=deps,
         clock=clock,

@@ -126,10 +126,11 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | L
     """Issue one eSIM for a plan; returns its activation code and QR text.
 
     Test plans are free and succeed at once. Without `plan` it waits for confirm_connectivity_intent. The same key and body
-    return the same eSIM, never a second one.
+    return the same eSIM, never a second one. Look at `status`: `processing` is settled later; read it again, use no new key.
 
     A product (`cnp_...`) or a plan of the live catalogue draws one eSIM from your own account; it needs write access and a
-    connected organisation. The plan's price is not charged. `esim.issued` goes to your webhook endpoints.
+    connected organisation. The plan's price is not charged. `failed` says why in `error`. `processing` with OUTCOME_UNKNOWN is found
+    out by itself and never drawn a second time. `esim.issued` goes to your webhook endpoints.
     The activation code is worth the eSIM: keep it out of logs. GET /v1/connectivity/intents/{id}/qr.svg draws it.
     """
     deps = ctx.deps

@@ -65,7 +65,9 @@ class Intent(TypedDict):
     error: IntentError | None
     created: int
     unresolved_issuance: NotRequired[
-        Annotated[str, Field(description="Only just after issuing: another key of yours for this template has an unknown outcome")]
+        Annotated[
+            str, Field(description="In the answer that issued it: another key or intent of yours for this template has an unknown outcome")
+        ]
     ]
 
 

@@ -76,7 +76,7 @@ class DeletedEndpoint(TypedDict):
 
 
 class Replayed(TypedDict):
-    """How many failed deliveries are on their way again."""
+    """How many deliveries are on their way again."""
 
     object: Literal["connectivity.replay"]
     replayed: int

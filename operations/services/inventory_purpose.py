@@ -32,7 +32,7 @@ class IssuedEsim(TypedDict):
     userSimName: Annotated[str | None, Field(description="Null when it was found out later")]
     idempotencyKey: str
     status: Literal["issued"]
-    unresolved_issuance: NotRequired[Annotated[str, Field(description="Another key of yours, same template, outcome unknown: look first")]]
+    unresolved_issuance: NotRequired[Annotated[str, Field(description="Another key of yours for this template: outcome unknown")]]
 
 
 class IssuedData(TypedDict):

@@ -6,7 +6,7 @@ from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.package import Period
 from operations.deps import Ctx
 from operations.services.drawn_esim import DrawnEsim, answered_esim
-from operations.services.purpose import MANUAL, UNKNOWN, Purpose, no_inventory
+from operations.services.purpose import MANUAL, NOT_ISSUED, UNKNOWN, Purpose, no_inventory
 from operations.services.reached import Upstream
 from registry.errors import OcsError, Refusal
 from registry.ports import Conclusion
@@ -49,6 +49,8 @@ class Order:
 async def draw(ctx: Ctx, upstream: Upstream, order: Order, purpose: Purpose) -> Conclusion:
     """The one dispatch of a key, and what came of it. Raises what surely came before it; the key is free then."""
     deps = ctx.deps
+    if not deps.draws:
+        raise no_network()
     look = await deps.stock.look(upstream, order.account_id)
     row = NewIssuance(
         organisation=ctx.organisation,
@@ -92,8 +94,18 @@ async def refused(ctx: Ctx, order: Order, purpose: Purpose, refusal: Refusal) ->
         if isinstance(refusal, OcsNotFound):  # the template was there a moment ago
             refusal = no_inventory(order.account_id)
         else:
-            refusal = OcsError(f"{refusal.message} No eSIM was drawn", ocs_code=refusal.ocs_code, hint="Use a new key to try again")
+            text = f"{refusal.message} No eSIM was drawn"
+            refusal = OcsError(text, ocs_code=refusal.ocs_code, code=NOT_ISSUED, hint="Use a new key to try again; this one stays used")
     return await ctx.conclude(settle_failed, purpose=purpose, **named, refusal=refusal, now=now)
+
+
+def no_network() -> OcsError:
+    """This process has no network to draw from."""
+    return OcsError(
+        "The charging system is simulated inside the running server, and this process is another one; nothing was drawn",
+        hint="Call the running server: --url and --key",
+        before_execution=True,
+    )
 
 
 def begin(connection: Connection, *, row: NewIssuance, purpose: Purpose, now: float) -> None:

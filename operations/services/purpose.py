@@ -9,6 +9,8 @@ from storage.connection import Connection
 from storage.issuance import IssuanceRow
 
 UNKNOWN, MANUAL, NO_INVENTORY = "OUTCOME_UNKNOWN", "MANUAL_RECONCILIATION_REQUIRED", "no_inventory"
+# Choice: a code of its own, since a program must tell a key that was used up by a refusal from one that was freed (ocs_error).
+NOT_ISSUED = "issuance_failed"
 
 
 class Purpose(Protocol):
@@ -67,4 +69,4 @@ def unknown_outcome(code: str = UNKNOWN) -> OcsError:
 
 def nothing_drawn() -> OcsError:
     """What reconciliation found."""
-    return OcsError("The charging system drew no eSIM for this call; nothing was done", hint="Use a new key to draw one")
+    return OcsError("The charging system drew no eSIM for this call; nothing was done", code=NOT_ISSUED, hint="Use a new key to draw one")

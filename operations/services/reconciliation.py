@@ -1,14 +1,14 @@
 """Settling issuances whose outcome is unknown, from upstream evidence only (decisions.md 6). Nothing is ever sent again."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import orjson
 
 from operations.deps import Deps
 from operations.services.drawn_esim import DrawnEsim, found_esim
-from operations.services.evidence import LATEST, Candidate, Scene, Verdict, by_iccid, fit, judge, suspects
+from operations.services.evidence import LATEST, SKEW, Candidate, Scene, Verdict, by_iccid, fit, judge, suspects
 from operations.services.fleet import Fleet, lines_of
 from operations.services.intent_purpose import IntentPurpose
 from operations.services.inventory_purpose import InventoryPurpose
@@ -17,6 +17,7 @@ from operations.services.purpose import MANUAL, Purpose, nothing_drawn
 from operations.services.reached import Upstream
 from operations.services.stock import is_whole
 from operations.services.upstream import reach_for
+from operations.services.watch import Watch
 from registry.errors import OcsError, Refusal
 from registry.ports import Conclusion, Line
 from storage.audit import append_line
@@ -30,6 +31,8 @@ from storage.stock import Look, read_look, was_returned
 
 AT_ONCE = 20
 CLEAR_SECONDS = LATEST.total_seconds()
+# Of what another process saw only the wall clock is known, and both its and ours may have been set.
+CLEAR_BY_OTHERS = CLEAR_SECONDS + 2 * SKEW.total_seconds()
 PATIENCE_SECONDS = 24 * 3600
 SOON_SECONDS, LATER_SECONDS = 30, 300
 Outcome = Literal["issued", "failed", "manual", "open"]
@@ -42,6 +45,7 @@ class Finding:
     verdict: Verdict
     esim: DrawnEsim | None
     at: float
+    watched: float = 0.0
 
 
 class Survey:
@@ -51,6 +55,11 @@ class Survey:
         self._deps = deps
         self._read: dict[tuple[str, int], tuple[float, Upstream, Fleet]] = {}
         self._failed: dict[tuple[str, int], Refusal] = {}
+        self._began: dict[tuple[str, int], float] = {}
+
+    def began(self, row: IssuanceRow) -> float:
+        """When the reading of the account's lines began, by the monotonic clock."""
+        return self._began.get((row.organisation, row.account_id), 0.0)
 
     async def lines(self, row: IssuanceRow) -> tuple[float, Upstream, Fleet]:
         """The account's lines, and when they were read."""
@@ -58,7 +67,7 @@ class Survey:
         if place in self._failed:
             raise self._failed[place]
         if place not in self._read:
-            at = self._deps.clock.now()
+            at, self._began[place] = self._deps.clock.now(), self._deps.clock.monotonic()
             try:
                 upstream = await reach_for(self._deps, row.organisation)
                 self._read[place] = at, upstream, await lines_of(upstream, [row.account_id])
@@ -72,7 +81,7 @@ class Reconciliation:
     """One worker's part of it. `report` is told what could not be looked into, without names."""
 
     def __init__(self, deps: Deps, report: Callable[[str], None]) -> None:
-        self._deps, self._report = deps, report
+        self._deps, self._report, self._watch = deps, report, Watch()
 
     async def step(self) -> int:
         """Look into what is due; how many rows were settled."""
@@ -96,6 +105,10 @@ class Reconciliation:
         except Refusal as refusal:
             self._report(f"an issuance of account {row.account_id} could not be looked into yet: {refusal.error_code}")
             finding = Finding(Verdict("unclear", None), None, began)
+        if finding.verdict.kind == "clear":
+            finding = replace(finding, watched=self._watch.seconds(row, at=finding.at, began=survey.began(row)))
+        else:
+            self._watch.forget(row)
         return await deps.store.write(apply, deps=deps, row=row, token=token, finding=finding, now=deps.clock.now())
 
     def _now_ms(self) -> int:
@@ -158,7 +171,7 @@ def apply(connection: Connection, *, deps: Deps, row: IssuanceRow, token: str, f
     since = (row.clear_since or finding.at) if kind == "clear" else None
     if kind == "found" and is_alone(connection, row, finding):
         settled = settle_found(connection, deps, row, finding, now)
-    elif since is not None and finding.at - since >= CLEAR_SECONDS:
+    elif since is not None and (finding.watched >= CLEAR_SECONDS or finding.at - since >= CLEAR_BY_OTHERS):
         settled = settle_clear(connection, deps, row, now)
     if settled == "open" and kind != "clear" and now - row.dispatched >= PATIENCE_SECONDS:
         settled = give_up(connection, deps, row, now)

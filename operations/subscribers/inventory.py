@@ -106,7 +106,8 @@ async def own_account(ctx: Ctx, params: FromInventory) -> Upstream:
 async def issue_esim_from_inventory(ctx: Ctx, params: FromInventory, upstream: Upstream) -> IssuedData:
     """Draw a free eSIM of an account and put a package on it; once per key, for ever.
 
-    Keep the key: after OUTCOME_UNKNOWN the same key tells later what came of it, a new key may draw a second eSIM.
+    Keep the key: after OUTCOME_UNKNOWN the same key tells later what came of it, a new key may draw a second eSIM. After
+    issuance_failed take a new key.
 
     Without a window the package runs from its first use. A key is sent to the charging system at most once, whatever happens: an
     unknown outcome is settled from what the account's stock shows, and never tried again. When that proves nothing for 24 hours, a
@@ -155,7 +156,7 @@ async def own_issuance(ctx: Ctx, params: IssuanceRef) -> IssuanceRow:
 async def rollback_esim_issuance(ctx: Ctx, params: IssuanceRef, row: IssuanceRow) -> LedgerData:
     """Take an issued eSIM back: remove its package, and return the SIM to stock.
 
-    A profile that was downloaded stays with its device and does not return to stock. Rolling back again answers as before.
+    A downloaded profile does not return to stock. Again: answers as before. MANUAL_RECONCILIATION_REQUIRED: do not repeat.
 
     An intent's issuance is rolled back by the intent's id; the intent becomes failed with the code `rolled_back`. The key stays
     used: what was rolled back is never issued again under it. An ambiguous answer of the charging system leaves the row

@@ -172,7 +172,7 @@ def test_a_key_that_is_settled_as_failed_says_that_nothing_was_drawn(counter: Co
     counter.lose("not-drawn", drawn=False)
     assert counter.settle("not-drawn", "--failed") == f"not-drawn of {counter.organisation} is failed\n"
     again = counter.issue("not-drawn")
-    assert (again.status_code, again.json()["code"]) == (502, "ocs_error")
+    assert (again.status_code, again.json()["code"]) == (502, "issuance_failed")
     assert again.json()["hint"] == "Use a new key to draw one"
     assert counter.decisions()[-1].outcome == "settled_failed"
 

@@ -33,6 +33,7 @@ class Issuing:
     operator: Credentials
     network: Network
     reports: list[str] = field(default_factory=list[str])
+    steady: list[Reconciliation] = field(default_factory=list[Reconciliation])
 
     def worker(self) -> Reconciliation:
         """One of the processes that reconcile."""
@@ -62,9 +63,11 @@ class Issuing:
             return await http.post("/v1/connectivity/intents", json={"plan": plan}, headers={"Idempotency-Key": key})
 
     async def look(self, *, later: float = 0) -> int:
-        """One round of one worker after some time; how many rows it settled."""
+        """One round of one worker after some time, always the same one; how many rows it settled."""
         self.world.clock.advance(later)
-        return await self.worker().step()
+        if not self.steady:
+            self.steady.append(self.worker())
+        return await self.steady[0].step()
 
     async def work(self, seconds: float, every: float = 30) -> int:
         """Rounds every half minute for so long."""

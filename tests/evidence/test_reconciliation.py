@@ -47,7 +47,7 @@ async def test_a_draw_without_effect_has_failed_after_15_minutes_of_unchanged_st
     assert await issuing.look(later=1) == 1
     assert await issuing.state("order-1") == "failed"
     again = await issuing.issue("order-1")
-    assert (again.status_code, again.json()["code"]) == (502, "ocs_error")
+    assert (again.status_code, again.json()["code"]) == (502, "issuance_failed")
     assert "nothing was done" in again.json()["error"]
     assert (issuing.drawn(), await issuing.events(), issuing.affects()) == ([], [], 1)
 

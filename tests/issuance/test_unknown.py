@@ -117,7 +117,7 @@ async def test_an_intent_that_was_refused_has_failed(stage: Stage, fault: str) -
     stage.trouble(trouble)
     first = await stage.intend()
     assert (first.status_code, first.json()["status"], first.json()["esim"]) == (201, "failed", None)
-    assert first.json()["error"]["code"] == {"code 6": "no_inventory", "code 17": "subscriber_end_of_life"}.get(fault, "ocs_error")
+    assert first.json()["error"]["code"] == {"code 6": "no_inventory", "code 17": "subscriber_end_of_life"}.get(fault, "issuance_failed")
     assert whole(await stage.intend()) == (201, first.content, "true")
     assert stage.dispatches() == 1
 

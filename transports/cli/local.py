@@ -33,7 +33,7 @@ async def open_local(settings: Settings, *, seed: bool = False, create: bool = F
     database = (settings.data / "service.db").absolute()
     if settings.embedded and not (seed or create or database.exists()):
         raise Failure(f"there is no database at {database}; start the service there, or name its directory with --data or SERVICE_DATA")
-    service = build_service(settings, BASE_URL, report=to_stderr)
+    service = build_service(settings, BASE_URL, report=to_stderr, apart=True)
     await service.start(seed=seed)
     return service
 
