@@ -33,7 +33,7 @@ SECONDS = {
     "services": 40.0,
     "settings": 5.0,
     "setup": 10.0,
-    "simulation": 20.0,
+    "simulation": 90.0,
     "spec": 10.0,
     "storage": 45.0,
     "subscribers": 90.0,
