@@ -23,7 +23,8 @@ from benchmarks.processes import cpu_seconds
 
 RIVALS = {SQLALCHEMY: "issuing_fastapi", SQLITE_TUNED: "issuing_fastapi_tuned", KEYLESS: "issuing_fastapi_bare"}
 FREE = 1000
-ACCOUNTS = {name: 9001 + place for place, name in enumerate((OURS_SQLITE, OURS_POSTGRES, *RIVALS, CLIENT, FEW_PLACES))}
+ACCOUNTS = {name: 9001 + place for place, name in enumerate((OURS_SQLITE, OURS_POSTGRES, *RIVALS, CLIENT))}
+PLACES = {8: 9201, 64: 9202}
 SIZES = {9101: 100, 9102: 1000, 9103: 10_000}
 STALE = 5.2
 """Seconds after which a look at the stock is out of date."""
@@ -47,14 +48,14 @@ class Entrant:
 
 def issuing(seed: Seed, plan: Plan) -> list[dict[str, object]]:
     """All of it."""
-    stock = dict.fromkeys(ACCOUNTS.values(), FREE) | SIZES
+    stock = dict.fromkeys([*ACCOUNTS.values(), *PLACES.values()], FREE) | SIZES
     folder = seed.folder.parent / "issuing"
     folder.mkdir()
     with network(folder / "network", stock) as net, ExitStack() as stack:
         entrants = stack.enter_context(running(net, folder))
         agree(list(entrants.values()), net)
         found = [row for connections in CONNECTIONS for row in draws(entrants, net, plan, connections, seed.folder)]
-        found += few_places(entrants[OURS_SQLITE], net, folder, plan)
+        found += few_places(net, folder, plan)
         found += looks(entrants[OURS_SQLITE], plan)
         found += sizes(entrants[OURS_SQLITE], plan)
         reconcile(list(entrants.values()), net)
@@ -165,21 +166,22 @@ def take_client(net: Contestant, connections: int, number: int, seconds: float) 
     }
 
 
-def few_places(ours: Entrant, net: Contestant, folder: Path, plan: Plan) -> list[dict[str, object]]:
-    """64 connections with the default of 8 calls under way per token, in turn with 64."""
-    own = folder / "places"
-    own.mkdir()
-    tenants = settled(f"sqlite:///{own / 'service.db'}", [ACCOUNTS[FEW_PLACES]])
+def few_places(net: Contestant, folder: Path, plan: Plan) -> list[dict[str, object]]:
+    """64 connections with the default of 8 calls under way per token beside 64, each on a server and a database of its own."""
     found: list[dict[str, object]] = []
-    with service(OURS_SQLITE, own, net, places=8) as running:
-        eight = Entrant(running, tenants)
+    with ExitStack() as stack:
+        pair: list[tuple[Entrant, int]] = []
+        for places, account in PLACES.items():
+            own = folder / f"places-{places}"
+            own.mkdir()
+            tenants = settled(f"sqlite:///{own / 'service.db'}", [account])
+            pair.append((Entrant(stack.enter_context(service(OURS_SQLITE, own, net, places=places)), tenants), places))
         for number in range(plan.rounds):
             plan.say(f"{FEW_PLACES} round {number + 1}/{plan.rounds}")
-            pair = [(eight, 8), (ours, 64)]
             for one, places in pair if number % 2 else reversed(pair):
                 row = taken(one, 0, FEW_PLACES, 64, number, plan.seconds * SHORTER, 0.0)
                 found.append({**row, "places": places})
-        reconcile([eight], net)
+        reconcile([one for one, _ in pair], net)
     return found
 
 

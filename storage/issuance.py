@@ -188,7 +188,8 @@ UNRESOLVED = Query(
     .where(
         ISSUANCE.c.account_id == sa.bindparam("account_id"),
         ISSUANCE.c.state.in_(UNSETTLED),
-        ISSUANCE.c.organisation == sa.bindparam("organisation"),
+        # Not a bare column: SQLite would take the index that begins with it, and read every row of the organisation at each draw.
+        sa.func.coalesce(ISSUANCE.c.organisation, "") == sa.bindparam("organisation", type_=sa.Text),
         ISSUANCE.c.principal == sa.bindparam("principal"),
         ISSUANCE.c.template_id == sa.bindparam("template_id"),
         ISSUANCE.c.dispatched >= sa.bindparam("since"),

@@ -1,12 +1,20 @@
 """A process that stops while its log is being moved stops all the same."""
 
+import asyncio
 import threading
+import time
 from pathlib import Path
 
+import pytest
+
 from storage.checkpointer import Checkpointer
+from storage.confirm import keep_token
+from storage.sqlite import SqliteStore
 from tests.databases import migrated_sqlite
 
 ROUNDS = 400
+# Without a bound the log would have several times as many bytes by then.
+SECONDS, MOST_BYTES = 4.0, 200_000_000
 
 
 def test_a_checkpointer_stops_whenever_it_is_told_to(tmp_path: Path) -> None:
@@ -19,3 +27,32 @@ def test_a_checkpointer_stops_whenever_it_is_told_to(tmp_path: Path) -> None:
         closing.start()
         closing.join(5)
         assert not closing.is_alive(), f"turn {turn}: it missed that it was to stop"
+
+
+@pytest.mark.anyio
+async def test_the_log_does_not_grow_for_ever_under_a_steady_load(tmp_path: Path) -> None:
+    migrated_sqlite(tmp_path)
+    store = SqliteStore(tmp_path / "service.db")
+    longest = turn = 0
+    try:
+        until = time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            await asyncio.gather(*(keep(store, turn * 64 + each) for each in range(64)))
+            turn += 1
+            longest = max(longest, (tmp_path / "service.db-wal").stat().st_size)
+    finally:
+        await store.aclose()
+    assert longest < MOST_BYTES
+
+
+async def keep(store: SqliteStore, number: int) -> None:
+    """A row of two kilobytes."""
+    await store.write(
+        keep_token,
+        digest=number.to_bytes(8, "big"),
+        organisation="org_1",
+        principal="usr_" + "p" * 2000,
+        operation="op",
+        fingerprint=b"f",
+        expires_at=2e9,
+    )
