@@ -139,10 +139,10 @@ def settle_result(
     return result
 
 
-def keep(connection: Connection, entry: Entry, owner: str, state: str, answer: Answer) -> None:
+def keep(connection: Connection, entry: Entry, owner: str, state: str, answer: Answer) -> bool:
     """Store the answer under the key; fenced by owner and state."""
     assert entry.idempotency_key is not None
-    claims.finish(
+    return claims.finish(
         connection,
         organisation=entry.owner,
         operation=entry.operation,
@@ -213,8 +213,12 @@ def conclude(
     """The second commit of a dispatched call: what the write finds decides the answer."""
     concluded = write(connection, **arguments)
     answer = finish(concluded)
-    if entry.idempotency_key is not None:
-        keep(connection, entry, opening.owner, "unknown" if concluded.unknown else "done", answer)
+    if entry.idempotency_key is not None and not keep(connection, entry, opening.owner, "unknown" if concluded.unknown else "done", answer):
+        found = claims.find_claim(
+            connection, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, now=int(entry.now)
+        )
+        if found is not None and found.body is not None:  # settled while this process was away: one key has one answer
+            raise claims.Lost(found)
     append_line(connection, audit_line(entry, concluded.outcome, answer.status, opening.clock))
     return concluded
 

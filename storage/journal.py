@@ -127,6 +127,8 @@ class StoreJournal:
         opening = Opening(self.replica, self._clock, charge=False)
         try:
             return await self._store.write(conclude, entry=entry, opening=opening, finish=finish, write=write, arguments=arguments)
+        except claims.Lost as lost_to:
+            raise Replayed(self._unseal(entry, lost_to.claim)) from None
         except StoreUnavailable:
             await self._owe(partial(give_up, entry=entry, owner=self.replica, writes=lost))
             raise

@@ -45,6 +45,20 @@ LOSE_ROLLBACK = Command(
     .where(ISSUANCE.c.state == "rollback_pending", ORPHANED)
     .values(state="rollback_unknown", updated=sa.bindparam("at"), lease=None)
 )
+# A process whose clock was set meanwhile may have dated its claim and its row differently: the claim goes with the row.
+FREEZE_LOST = Command(
+    sa.update(CLAIM)
+    .where(
+        CLAIM.c.state == "dispatching",
+        sa.exists().where(
+            ISSUANCE.c.organisation == CLAIM.c.organisation,
+            ISSUANCE.c.operation == CLAIM.c.operation,
+            ISSUANCE.c.claim_key == CLAIM.c.key,
+            ISSUANCE.c.state == "outcome_unknown",
+        ),
+    )
+    .values(state="unknown")
+)
 MARK_INTENTS = Command(
     sa.update(INTENT)
     .where(
@@ -68,5 +82,6 @@ def recover_orphans(connection: Connection, *, now: float) -> int:
     freeze_orphans(connection, now=now)
     lost = connection.run(LOSE, now=now, before=before, at=now, due_ms=int(now * 1000))
     if lost:
+        connection.run(FREEZE_LOST)
         connection.run(MARK_INTENTS)
     return lost + connection.run(LOSE_ROLLBACK, now=now, before=before, at=now)

@@ -39,6 +39,10 @@ async def judge(stage: Stage, errands: Sequence[Errand], history: History) -> li
     )
     broken = check(ending) + [f"{what} still under way: {count}" for what, count in under_way(stage).items() if count]
     broken += [f"{errand.name}: {len(errand.bodies)} different final answers" for errand in errands if len(errand.bodies) > 1]
+    sent = {entry.days for entry in drawn}
+    broken += [
+        f"{errand.name}: succeeded, and nothing was sent" for errand in errands if errand.decided == "ok" and errand.number not in sent
+    ]
     broken += [line for tenant in tenants for line in forged(tenant)]
     return broken + await rollbacks_of(stage, drawn)
 

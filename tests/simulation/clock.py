@@ -21,9 +21,9 @@ class SimClock:
     def monotonic(self) -> float:
         return 1000.0 + self._time()
 
-    def jump(self, seconds: float) -> None:
-        """Somebody sets the wall clock."""
-        self.start += seconds
+    def set(self, ahead: float) -> None:
+        """Somebody sets the wall clock, so far from what it should be."""
+        self.start = NOON + ahead
 
 
 class SimIds(SystemIds):

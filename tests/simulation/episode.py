@@ -8,24 +8,31 @@ from random import Random
 from typing import NamedTuple
 
 import anyio
-import orjson
 
 from storage.connection import Connection
-from storage.outbox import next_due
-from tests.simulation.clients import Clients, draw_errands
+from tests.simulation.checker import Ending, check
+from tests.simulation.clients import Clients
 from tests.simulation.clock import NOON
-from tests.simulation.history import Delivery, Ending, History, Told, check
+from tests.simulation.crash_points import CrashPoints, Point, draw_points
+from tests.simulation.ending import DUE, read_ending
+from tests.simulation.errands import draw_errands
+from tests.simulation.history import History, Key, Record
 from tests.simulation.loop import SimLoop
 from tests.simulation.machines import Machines
-from tests.simulation.provider import Dispatch, Provider, Template
+from tests.simulation.outsider import Outsider
+from tests.simulation.provider import Dispatch, Provider
 from tests.simulation.receivers import Receivers
-from tests.simulation.replica import Outside, Replica
+from tests.simulation.replica import Outside
 from tests.simulation.store import StoreFaults
-from tests.simulation.tenants import Tenants, prepare
+from tests.simulation.tenants import TEMPLATES, Tenants, prepare
 from tests.simulation.upstream_faults import UpstreamFaults
 
-TEMPLATES = (Template(55010, "Nordic 1GB 30d", 30), Template(55011, "Nordic 3GB 30d", 30))
 HEALING_ROUNDS = 400
+LOOKS = 12
+"""How often the healed service looks into what is unknown before it is left alone for a night."""
+LOOK_SECONDS, NIGHT_SECONDS = 240.0, 86_400.0
+CACHED_SECONDS = 61.0
+"""For how long a process may believe a wrong answer to a read."""
 
 
 class Verdict(NamedTuple):
@@ -55,7 +62,7 @@ def build_stage() -> Stage:
 def run_episode(stage: Stage, seed: int, look: Callable[[Episode], object] | None = None) -> Verdict:
     """From the seed to the verdict; nothing else goes in. `look` is shown the episode when it is over."""
     rng = Random(seed)
-    tenants = stage.together if rng.random() < 0.3 else stage.apart
+    tenants = stage.together if rng.random() < 0.5 else stage.apart
     tenants.disk.renew()
     loop = SimLoop(rng)
     try:
@@ -75,25 +82,27 @@ class Episode:
     def __init__(self, loop: SimLoop, rng: Random, tenants: Tenants) -> None:
         self._loop, self._rng, self._tenants = loop, rng, tenants
         calm = rng.random() < 0.1
-        stock = {tenant.account: 3 + int(rng.random() * 6) for tenant in tenants.all}
+        stock = {tenant.account: 2 + int(rng.random() * 6) for tenant in tenants.all}
+        self.history = History()
         self.outside = Outside(
             loop=loop,
             rng=rng,
             disk=tenants.disk,
-            provider=Provider(lambda: NOON + loop.time(), stock, TEMPLATES),
+            provider=Provider(lambda: NOON + loop.time(), stock, TEMPLATES, rng),
             receivers=Receivers(rng, 0.0 if calm else 0.4 * rng.random()),
             store_faults=StoreFaults(rng, 0.0 if calm else 0.15 * rng.random() ** 2),
-            upstream_faults=UpstreamFaults(rng, 0.0 if calm else 0.7 * rng.random()),
+            upstream_faults=UpstreamFaults(rng, 0.0 if calm else 0.8 * rng.random()),
+            points=CrashPoints({} if calm else draw_points(rng, int(rng.random() * 3)), self._died),
             keyring=tenants.keyring,
             slow_reads=rng.random() < 0.5,
             reports=[],
             bugs=[],
         )
-        self._crashes = 0 if calm else int(rng.random() * 3)
+        self._crashes = 0 if calm else int(rng.random() * 2)
         self._jumps = 0 if calm else int(rng.random() * 2.5)
-        self.history = History()
         self.machines = Machines(self.outside, 1 + int(rng.random() * 2))
-        self.errands = draw_errands(rng, tenants.all, 2 + int(rng.random() * 5))
+        self.errands = draw_errands(rng, tenants.all, 1 + int(rng.random() * 4))
+        self.outsider = Outsider(rng, self.outside.provider, list(stock))
         self.ending: Ending | None = None
 
     async def run(self) -> list[str]:
@@ -103,20 +112,20 @@ class Episode:
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._trouble)
+                group.start_soon(self.outsider.run)
                 for errand in self.errands:
                     group.start_soon(clients.run, errand)
-            self.machines.end()
-            await self._heal(clients)
+            last = await self._heal(clients)
         finally:
             self.machines.end()
             await anyio.sleep(1)  # what was cancelled ends
-        self.ending = self.outside.disk.transact(self._ending)
+        self.ending = self.outside.disk.transact(self._ending, clients=clients, last=last)
         return check(self.ending) + [f"a fault of ours: {bug}" for bug in self.outside.bugs] + self._forged()
 
     def digest(self) -> str:
         """The same for the same seed."""
         ending, outside = self.ending, self.outside
-        after = [] if ending is None else [*ending.told, *sorted(ending.deliveries)]
+        after = [] if ending is None else [*ending.told, *ending.rows, *sorted(ending.deliveries)]
         return self.history.digest(outside.provider.log, outside.receivers.receipts, outside.reports, after)
 
     def dispatches(self) -> list[Dispatch]:
@@ -126,46 +135,43 @@ class Episode:
     async def _trouble(self) -> None:
         await self.machines.trouble(crashes=self._crashes, jumps=self._jumps)
 
-    async def _heal(self, clients: Clients) -> None:
-        """Nothing fails any more: a new process settles what is left, however long it takes, and everybody asks once more."""
+    async def _heal(self, clients: Clients) -> dict[Key, Record]:
+        """Nothing fails any more: old and new processes settle what is left, however long it takes, and everybody asks once more."""
         outside = self.outside
         outside.store_faults.rate = outside.upstream_faults.rate = outside.receivers.rate = 0.0
-        replica = self.machines.all[0].start()
-        await self._settle(replica)
+        outside.points.spare()
+        self.machines.heal()
+        await self._settle()
+        await anyio.sleep(CACHED_SECONDS)
         for errand in self.errands:
-            await clients.call(errand)
-        await self._settle(replica)
+            await self.machines.round()
+            await clients.final(errand)
+        await self._settle()
+        last: dict[Key, Record] = {}
+        for errand in self.errands:
+            await clients.look(errand)
+            last[errand.name] = self.history.records[-1]
+        return last
 
-    async def _settle(self, replica: Replica) -> None:
+    async def _settle(self) -> None:
         """Until nothing waits any more."""
-        for _ in range(HEALING_ROUNDS):
-            await replica.process.request(replica.round())
-            due = self.outside.disk.transact(next_due)
-            if due is None:
+        for looks in range(1, HEALING_ROUNDS + 1):
+            await self.machines.round()
+            due, unknown, busy = self.outside.disk.raw.execute(DUE).fetchone()
+            if due is None and not unknown and not busy:
                 return
+            waits = [NIGHT_SECONDS if looks == LOOKS else LOOK_SECONDS] if unknown else []
+            waits += [] if due is None else [due / 1000 - self.machines.all[0].clock.now()]
             # What is due may wait for a place that a dead process holds until its lease ends.
-            await anyio.sleep(max(5.0, due / 1000 - replica.clock.now()))
+            await anyio.sleep(max(5.0, min(waits, default=30.0)))
         self.outside.bugs.append(f"something is still due after {HEALING_ROUNDS} rounds")
+
+    def _died(self, point: Point, process: str) -> None:
+        self.history.add(self._loop.time(), "crash", 0, process, Key("", point))
 
     def _forged(self) -> list[str]:
         return [f"{event}: a delivery without its id or signature" for event in self.outside.receivers.forged]
 
-    def _ending(self, connection: Connection) -> Ending:
-        """Read by hand: what is on trial does not judge itself."""
-        raw = self.outside.disk.raw
+    def _ending(self, connection: Connection, *, clients: Clients, last: dict[Key, Record]) -> Ending:
         del connection
-        told = [
-            Told(id, organisation, orjson.loads(data)["iccid"])
-            for id, organisation, data in raw.execute("select id, organisation, data from event where type = 'esim.issued' order by id")
-        ]
-        urls = {url: id for id, url in self._tenants.urls.items()}
-        return Ending(
-            records=self.history.records,
-            log=self.outside.provider.log,
-            key_of={errand.days: errand.name for errand in self.errands},
-            told=told,
-            deliveries=[Delivery(*row) for row in raw.execute("select event_id, endpoint_id, state from delivery")],
-            endpoints={tenant.id: list(tenant.endpoints) for tenant in self._tenants.all},
-            disabled={id for (id,) in raw.execute("select id from webhook_endpoint where status = 'disabled'")},
-            taken={(receipt.event, urls[receipt.url]) for receipt in self.outside.receivers.receipts if receipt.taken},
-        )
+        return read_ending(self.outside, self._tenants, self.history, self.errands, clients.intents, last)

@@ -9,7 +9,7 @@ from tests.simulation.clock import SimClock
 from tests.simulation.replica import Outside, Replica
 
 LONGEST_DOWN = 45.0
-JUMPS = (-600.0, 600.0)
+LONGEST_JUMP = 600.0
 
 
 class Machine:
@@ -25,8 +25,7 @@ class Machine:
         """Keep the service running until cancelled."""
         rng = self._outside.rng
         while True:
-            replica = self.start()
-            await replica.process.died
+            await self.start().live()
             self.replica = None
             await anyio.sleep(rng.random() * LONGEST_DOWN)
 
@@ -34,7 +33,6 @@ class Machine:
         """A new process."""
         self.starts += 1
         self.replica = Replica(self._outside, self.clock, f"{self.name}.{self.starts}")
-        self.replica.process.spawn(self.replica.live())
         return self.replica
 
     def crash(self) -> None:
@@ -58,7 +56,7 @@ class Machines:
     async def any(self) -> Replica:
         """One that is up; waits while all are down."""
         while True:
-            up = [machine.replica for machine in self.all if machine.replica is not None and machine.replica.process.alive]
+            up = [machine.replica for machine in self.all if machine.replica is not None and machine.replica.ready]
             if up:
                 return up[int(self._outside.rng.random() * len(up))]
             await anyio.sleep(1)
@@ -74,7 +72,28 @@ class Machines:
             if what == "crash":
                 machine.crash()
             else:
-                machine.clock.jump(JUMPS[int(rng.random() * 2)] * rng.random())
+                machine.clock.set(LONGEST_JUMP * (2 * rng.random() - 1))
+
+    async def round(self) -> None:
+        """Once all of what living processes do by themselves: each renews its lease, then all work at once."""
+        up = [machine.replica for machine in self.all if machine.replica is not None]
+        for replica in up:
+            await replica.process.request(replica.renew())
+        async with anyio.create_task_group() as group:
+            for replica in up:
+                group.start_soon(replica.process.request, replica.work())
+
+    def heal(self) -> None:
+        """From now on they do by themselves what `round` asks for, and nothing else. Some live on, the others begin anew."""
+        for keeper in self._keepers:
+            keeper.cancel()
+        for machine in self.all:
+            replica = machine.replica
+            if replica is not None and replica.ready and self._outside.rng.random() < 0.5:
+                replica.rest()
+            else:
+                machine.crash()
+                machine.start()
 
     def end(self) -> None:
         """Switch them off, whatever they do."""

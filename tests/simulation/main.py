@@ -1,6 +1,7 @@
-"""`python3 ./run simulate --seeds N [--from S] [--seed S]`: many episodes on all cores; a failing seed is printed with its replay."""
+"""`python3 ./run simulate --seeds N [--from S] [--seed S] [--planted]`: many episodes; a failing seed is printed with its replay."""
 
 import argparse
+import logging
 import multiprocessing
 import os
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from tests.simulation import planted
 from tests.simulation.episode import Episode, Stage, Verdict, build_stage, run_episode
 
 KNOWN = Path(__file__).resolve().parent.parent / "seeds.txt"
@@ -34,6 +36,7 @@ _STAGES: list[Stage] = []
 def stage_of_process() -> Stage:
     """Prepared once per OS process: the pool's workers keep it between chunks."""
     if not _STAGES:
+        logging.getLogger("clients.ocs").setLevel(logging.ERROR)  # garbage is ordered here
         _STAGES.append(build_stage())
     return _STAGES[0]
 
@@ -90,7 +93,9 @@ def replay(seed: int) -> int:
 def tell(episode: Episode, told: list[str]) -> None:
     """What happened, in order: the clients' history and the upstream's own log."""
     lines = [(r.at, f"{r.kind:<8} #{r.call} {r.key.key} {r.operation} {r.detail}") for r in episode.history.records]
-    lines += [(d.at, f"UPSTREAM {d.method} days={d.days} iccid={d.iccid} {d.fault or ''} code={d.code}") for d in episode.dispatches()]
+    lines += [
+        (d.at, f"UPSTREAM {d.method} #{d.by} {d.template} iccid={d.iccid} {d.fault or ''} code={d.code}") for d in episode.dispatches()
+    ]
     told += [f"{at:12.3f}  {text}" for at, text in sorted(lines, key=lambda line: line[0])]
     told += episode.outside.reports
 
@@ -103,11 +108,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, help="replay this one, and tell what happens")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--stop", action="store_true", help="end at the first seed that fails")
+    parser.add_argument("--fresh", action="store_true", help="do not run the seeds of tests/seeds.txt first")
+    parser.add_argument("--planted", action="store_true", help="show that the simulation finds each bug of tests/simulation/planted")
     parser.add_argument("--forget", action="store_true", help="do not keep failing seeds in tests/seeds.txt")
     given = parser.parse_args(arguments)
     if given.seed is not None:
         return replay(given.seed)
-    seeds = [*known_seeds(), *range(given.first, given.first + given.seeds)]
+    if given.planted:
+        return planted.run(given.cores)
+    known = [] if given.fresh else known_seeds()
+    seeds = [*known, *range(given.first, given.first + given.seeds)]
     started, failed, calls, ran = time.perf_counter(), list[int](), 0, 0
     for verdict in run_many(iter(seeds), given.cores):
         ran, calls = ran + 1, calls + verdict.calls
@@ -119,8 +129,8 @@ def main(arguments: list[str]) -> int:
         if ran % 5000 == 0:
             say(f"{ran} of {len(seeds)} episodes, {len(failed)} failed, {ran / (time.perf_counter() - started):.0f} per second")
     spent = time.perf_counter() - started
-    last, known = given.first + given.seeds - 1, len(known_seeds())
-    say(f"{ran} episodes (seeds {given.first} to {last}, {known} known ones first), {calls} calls, {len(failed)} failed")
+    last = given.first + given.seeds - 1
+    say(f"{ran} episodes (seeds {given.first} to {last}, {len(known)} known ones first), {calls} calls, {len(failed)} failed")
     say(f"{spent:.1f} s, {ran / spent:.0f} episodes per second on {given.cores} cores")
     if failed and not given.forget:
         remember(failed)

@@ -5,11 +5,12 @@ Its log of dispatches is the only truth that an episode is judged by: our own le
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, NamedTuple, cast
 
 import orjson
 
-from tests.simulation.moment import stamp
+from tests.simulation.moment import seconds_of, stamp
 from tests.simulation.provider_rows import PACKAGE, RESELLER, RESELLER_INFO, RESELLER_NAME, SIM, SMDP, SPONSOR, SUBSCRIBER, TEMPLATE, ZONES
 
 Members = dict[str, Any]
@@ -27,13 +28,16 @@ class Refused(Exception):
 
 
 class Dispatch(NamedTuple):
-    """A writing call that reached the system, with what it changed: `effect` says whether it changed anything."""
+    """A writing call that reached the system, with what it changed: `effect` says whether it changed anything.
+
+    `by` is the number of the client's call that it was made for, which travels beside the wire; 0: for nobody's.
+    """
 
     at: float
+    by: int
     method: str
     account: int | None
     template: int | None
-    days: int | None
     effect: bool
     iccid: str | None
     package: int | None
@@ -95,9 +99,11 @@ class Template:
 class Provider:
     """The state and the methods. Times are Unix seconds of its own clock, which never jumps."""
 
-    def __init__(self, clock: Callable[[], float], stock: Mapping[int, int], templates: tuple[Template, ...]) -> None:
-        """`stock`: how many free eSIMs each account has."""
-        self._clock = clock
+    def __init__(
+        self, clock: Callable[[], float], stock: Mapping[int, int], templates: tuple[Template, ...], rng: Random | None = None
+    ) -> None:
+        """`stock`: how many free eSIMs each account has. Which of them a draw is given, the seed says; without one the first."""
+        self._clock, self._rng = clock, rng
         self.templates = {template.id: template for template in templates}
         self.lines: dict[int, Line] = {}
         self.accounts = dict(stock)
@@ -111,7 +117,7 @@ class Provider:
                 number += 1
                 self.lines[number] = Line(number, account, born=clock())
 
-    def perform(self, body: bytes, version: str, *, fault: str | None = None, code: int | None = None) -> bytes:
+    def perform(self, body: bytes, version: str, *, fault: str | None = None, code: int | None = None, by: int = 0) -> bytes:
         """One call, as far as it comes: with a `code` the system refuses it whatever it says, and nothing changes."""
         self.calls += 1
         ((method, params),) = cast(Members, orjson.loads(body)).items()
@@ -122,17 +128,17 @@ class Provider:
             except Refused as refused:
                 status = refused.code
         if method in WRITES:
-            self._note(method, params, effect, fault, status)
+            self._note(method, params, effect, fault, status, by)
         answer: Members = {"status": {"code": status, "msg": "OK" if status == 0 else "refused"}}
         if payload is not NOTHING:
             answer[method] = payload
         return orjson.dumps(answer)
 
-    def _note(self, method: str, params: Any, effect: Members, fault: str | None, code: int) -> None:
+    def _note(self, method: str, params: Any, effect: Members, fault: str | None, code: int, by: int) -> None:
         given: Members = params if isinstance(params, dict) else {}
-        account, template, days = (given.get(name) for name in ("accountForSubs", "packageTemplateId", "validityPeriod"))
+        account, template = given.get("accountForSubs"), given.get("packageTemplateId")
         iccid, package = effect.get("iccid"), effect.get("package")
-        self.log.append(Dispatch(self._clock(), method, account, template, days, bool(effect), iccid, package, fault, code))
+        self.log.append(Dispatch(self._clock(), by, method, account, template, bool(effect), iccid, package, fault, code))
 
     def _affect(self, params: Members, version: str) -> tuple[Members, Members]:
         line = self._drawn(params)
@@ -164,15 +170,17 @@ class Provider:
         account = params["accountForSubs"]
         if account not in self.accounts:
             raise Refused(6)
-        found = next((line for line in self.lines.values() if line.account == account and line.free), None)
-        if found is None:
+        free = [line for line in self.lines.values() if line.account == account and line.free]
+        if not free:
             raise Refused(6)
-        return found
+        return free[0 if self._rng is None else int(self._rng.random() * len(free))]
 
     def _granted(self, line: Line, template: Template, params: Members) -> Package:
         self._next += 1
-        days, now = params.get("validityPeriod"), self._clock()
+        days, period, now = params.get("validityPeriod"), params.get("activePeriod"), self._clock()
         starts, ends = (None, None) if days is None else (now, now + days * DAY)
+        if period is not None:
+            starts, ends = seconds_of(period["start"]), seconds_of(period["end"])
         priority = max((held.priority for held in line.packages), default=0) + 1
         package = Package(self._next, line.id, template.id, days or template.days, now, priority, starts, ends)
         line.packages.append(package)

@@ -1,6 +1,7 @@
 """One run of the service in an episode: the real pipeline, ledger, journal, client and worker over simulated ports."""
 
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, Task
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -16,7 +17,7 @@ from operations.deps import Build, Deps
 from operations.services.read_cache import ReadCache
 from operations.services.stock import StockRoom
 from registry.answer import answer
-from registry.call import Call
+from registry.call import Call, Reply
 from registry.errors import StoreUnavailable
 from registry.limits import Limits
 from registry.pipeline import Pipeline
@@ -27,12 +28,14 @@ from storage.quota import QuotaBlocks
 from storage.replicas import renew
 from storage.sealing import Keyring
 from tests.simulation.clock import SimClock, SimIds
+from tests.simulation.crash_points import CrashPoints
 from tests.simulation.process import Process
 from tests.simulation.provider import Provider
 from tests.simulation.receivers import Receivers, SimSender
-from tests.simulation.road import SimOutbound, SimRoad
+from tests.simulation.road import CALLER, SimOutbound, SimRoad
 from tests.simulation.store import SimDisk, SimStore, StoreFaults
 from tests.simulation.upstream_faults import UpstreamFaults
+from transports.issuance_chores import reconciliation, recovery
 from transports.worker import Worker
 
 SITE = Site(
@@ -43,6 +46,7 @@ LIMITS = Limits(burst_enabled=False)
 OUTBOUND = OutboundLimits(total_seconds=WIRE.total_seconds)
 TOKEN = "simulated-token"
 RENEW_SECONDS = 10.0
+WORK_SECONDS = 8.0
 
 
 @dataclass(slots=True)
@@ -56,6 +60,7 @@ class Outside:
     receivers: Receivers
     store_faults: StoreFaults
     upstream_faults: UpstreamFaults
+    points: CrashPoints
     keyring: str
     slow_reads: bool
     reports: list[str]
@@ -77,15 +82,19 @@ class Replica:
 
     def __init__(self, outside: Outside, clock: SimClock, name: str) -> None:
         loop, self.outside, self.clock = outside.loop, outside, clock
+        self._joined = False
+        self._loops: list[Task[None]] = []
         self.process = process = Process(loop, name)
         self.ids = ids = SimIds(clock, Random(outside.rng.getrandbits(64)))
-        self.store = store = SimStore(loop, outside.disk, process, outside.rng, outside.store_faults, slow_reads=outside.slow_reads)
+        self.store = store = SimStore(
+            loop, outside.disk, process, outside.rng, outside.store_faults, slow_reads=outside.slow_reads, points=outside.points
+        )
         keyring = Keyring(outside.keyring, ids.bytes)
         blocks = QuotaBlocks(store, LIMITS.quota_block)
         self.journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
         sender = SimSender(loop, clock, process, outside.receivers)
-        self.worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=outside.reports.append)
-        road = SimRoad(loop, outside.provider, process, outside.upstream_faults)
+        report = outside.reports.append
+        road = SimRoad(loop, outside.provider, process, outside.upstream_faults, outside.points)
         secrets = SharedSecrets()
         deps = Deps(
             store=store,
@@ -96,13 +105,15 @@ class Replica:
             secrets=secrets,
             build=Build("1.0.0", "sim"),
             webhook_exempt=(),
-            wake_worker=self.worker.wake,
+            wake_worker=unheard,
             ocs=OcsPool(SimOutbound(road, OUTBOUND), WIRE, clock),
             reads=ReadCache(clock),
             stock=StockRoom(store, clock, ids),
             replica=self.journal.replica,
             ocs_token=TOKEN,
         )
+        chores = [recovery(store, clock), reconciliation(deps, report)]
+        self.worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=report, chores=chores)
         self.pipeline = Pipeline(
             deps=deps,
             clock=clock,
@@ -117,9 +128,9 @@ class Replica:
         )
 
     async def call(
-        self, operation: str, secret: str, arguments: dict[str, Any], *, key: str | None = None, confirm: str | None = None
+        self, number: int, operation: str, secret: str, arguments: dict[str, Any], *, key: str | None = None, confirm: str | None = None
     ) -> Said:
-        """One call by a client outside; Gone when the process dies before it has answered."""
+        """One call by a client outside, who has numbered it; Gone when the process dies before it has answered."""
         call = Call(
             operation=CATALOGUE.operations[operation],
             surface="http",
@@ -129,27 +140,57 @@ class Replica:
             idempotency_key=key,
             confirm_token=confirm,
         )
-        reply = await self.process.request(answer(self.pipeline, call, self._bug))
+        reply = await self.process.request(self._numbered(number, call))
         raw = orjson.dumps(reply.refusal.body(call.request_id)) if reply.refusal else reply.body
         return Said(reply.status, orjson.loads(raw), raw, "Idempotent-Replayed" in reply.headers)
 
-    async def live(self) -> None:
-        """Renew the lease, write what is buffered, and let the worker do its rounds, until the process dies."""
-        while True:
-            await self._guarded(self._books)
-            await self._guarded(self.worker.step)
-            await anyio.sleep(RENEW_SECONDS * (0.5 + 0.5 * self.outside.rng.random()))
+    @property
+    def ready(self) -> bool:
+        """Whether it answers calls."""
+        return self.process.alive and self._joined
 
-    async def round(self) -> None:
-        """Once all of what a living process does by itself."""
+    async def live(self) -> None:
+        """Join the others, then renew the lease and do the worker's rounds, until the process dies."""
+        self.process.spawn(self._live())
+        await self.process.died
+
+    async def _live(self) -> None:
+        while not self._joined:
+            await self._guarded(self._books)
+            await anyio.sleep(1)
+        self._loops = [
+            self.process.spawn(self._again(self._books, RENEW_SECONDS)),
+            self.process.spawn(self._again(self.worker.step, WORK_SECONDS)),
+        ]
+
+    async def renew(self) -> None:
+        """Renew the lease, and write what is buffered."""
         await self._guarded(self._books)
+
+    async def work(self) -> None:
+        """One round of the worker."""
         await self._guarded(self.worker.step)
+
+    def rest(self) -> None:
+        """Live on, and do nothing by itself any more."""
+        for loop in self._loops:
+            loop.cancel()
+
+    async def _again(self, work: Callable[[], Awaitable[object]], seconds: float) -> None:
+        while True:
+            await self._guarded(work)
+            await anyio.sleep(seconds * (0.5 + 0.5 * self.outside.rng.random()))
+
+    async def _numbered(self, number: int, call: Call) -> Reply:
+        CALLER.set(number)
+        return await answer(self.pipeline, call, self._bug)
 
     async def _books(self) -> None:
         await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
+        self._joined = True
         await self.journal.flush()
 
-    async def _guarded(self, work: Any) -> None:
+    async def _guarded(self, work: Callable[[], Awaitable[object]]) -> None:
         """The store may be unavailable; nothing else may go wrong."""
         try:
             await work()
@@ -159,3 +200,7 @@ class Replica:
     def _bug(self, call: Call, error: BaseException) -> None:
         """A fault of ours: the episode fails."""
         self.outside.bugs.append(f"{call.operation.id}: {type(error).__name__}: {error}")
+
+
+def unheard() -> None:
+    """The worker is not woken: it looks by itself every few seconds."""

@@ -2,15 +2,20 @@
 
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Mapping
-from contextvars import Context
+from contextvars import Context, ContextVar
 
 from clients.http import Outbound, OutboundLimits
 from clients.road import Road
+from tests.simulation.crash_points import CrashPoints
 from tests.simulation.process import Process
 from tests.simulation.provider import WRITES, Provider
 from tests.simulation.upstream_faults import CODES, LATEST_EFFECT, LATEST_REPLY, WITHOUT_EFFECT, UpstreamFault, UpstreamFaults
 
+BARE = 60
+"""Bytes of an answer that is a status and nothing else."""
 NO_HEADERS: Mapping[str, str] = {}
+CALLER: ContextVar[int] = ContextVar("simulated_call", default=0)
+"""The client's call that a task works for. It goes beside the wire, so that the upstream's log tells who sent what."""
 OUTSIDE = Context()
 """What the charging system does is nobody's task: it goes on when whoever asked has died."""
 
@@ -36,49 +41,65 @@ class SimRoad:
 
     failures: tuple[type[Exception], ...] = (OSError,)
 
-    def __init__(self, loop: AbstractEventLoop, provider: Provider, process: Process, faults: UpstreamFaults) -> None:
+    def __init__(
+        self, loop: AbstractEventLoop, provider: Provider, process: Process, faults: UpstreamFaults, points: CrashPoints | None = None
+    ) -> None:
         self._loop, self._provider, self._process, self._faults = loop, provider, process, faults
+        self._points = points or CrashPoints({})
         self._former: bytes | None = None
 
     async def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> SimArrived:
         """One exchange: the call arrives after a while, the answer after another, unless a fault says otherwise."""
         self._process.check()
         name = content[2 : content.index(b'"', 2)].decode()
-        fault = self._faults.draw(name in WRITES)
+        write = name in WRITES
+        if write:
+            self._points.reach("before_send", self._process)
+        fault = self._faults.draw(write)
         if fault == "refused":
             raise ConnectionRefusedError
         answer: Future[SimArrived] = self._loop.create_future()
         draw = self._faults.rng.random
         delay = draw() * 0.1 if fault != "late_effect" else 1 + draw() * (LATEST_EFFECT - 1)
         version = "v2" if "/v2" in url[-80:] else "v1"
-        self._loop.call_later(delay, self._arrive, answer, content, version, fault, context=OUTSIDE)
+        self._loop.call_later(delay, self._arrive, answer, content, version, fault, CALLER.get(), context=OUTSIDE)
+        if write:
+            self._points.reach("after_send", self._process)
         arrived = await answer
         self._process.check()
+        if write:
+            self._points.reach("after_reply", self._process)
         return arrived
 
     async def aclose(self) -> None:
         """Nothing is held."""
 
-    def _arrive(self, answer: Future[SimArrived], content: bytes, version: str, fault: UpstreamFault | None) -> None:
+    def _arrive(self, answer: Future[SimArrived], content: bytes, version: str, fault: UpstreamFault | None, by: int) -> None:
         """The call is there: it takes effect, or does not, and the answer sets out."""
         body = b""
         if fault is None or fault not in WITHOUT_EFFECT or fault in CODES:
             code = CODES.get(fault) if fault in WITHOUT_EFFECT else None
-            body = self._provider.perform(content, version, fault=fault, code=code)
+            body = self._provider.perform(content, version, fault=fault, code=code, by=by)
         if fault == "code18_after":
             body = b'{"status":{"code":18,"msg":"timeout"}}'
-        former, self._former = self._former, body or self._former
         delay = self._faults.rng.random() * (0.1 if fault != "late_reply" else LATEST_REPLY)
-        self._loop.call_later(delay, self._return, answer, body, former, fault, context=OUTSIDE)
+        self._loop.call_later(delay, self._return, answer, body, fault, context=OUTSIDE)
 
-    def _return(self, answer: Future[SimArrived], body: bytes, former: bytes | None, fault: UpstreamFault | None) -> None:
-        """The answer is there; whoever waited may have gone."""
-        if answer.done() or fault == "lost":
+    def _return(self, answer: Future[SimArrived], body: bytes, fault: UpstreamFault | None) -> None:
+        """The answer is there; whoever waited may have gone.
+
+        A duplicate is of an answer that has arrived before and tells something: were those of two like calls exchanged, or a bare
+        refusal told twice, nobody could see it.
+        """
+        if answer.done() or fault == "lost" or not self._process.alive:
             return
         if fault in ("reset_before", "reset_after"):
             answer.set_exception(ConnectionResetError())
         else:
-            answer.set_result(SimArrived(*shown(body, former, fault)))
+            status, arrived = shown(body, self._former, fault)
+            answer.set_result(SimArrived(status, arrived))
+            if fault is None and len(arrived) > BARE:
+                self._former = arrived
 
 
 def shown(body: bytes, former: bytes | None, fault: UpstreamFault | None) -> tuple[int, bytes]:

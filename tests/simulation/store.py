@@ -2,15 +2,17 @@
 
 import sqlite3
 from asyncio import AbstractEventLoop, Future
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Concatenate, Literal, ParamSpec, TypeVar
 
 from registry.errors import StoreUnavailable
 from storage.connection import Connection
+from storage.entries import begin, close, conclude, settle, settle_result
 from storage.outage import outage
 from storage.statement import sqlite_dialect
 from tests.databases import migrated_file
+from tests.simulation.crash_points import CrashPoints, Point
 from tests.simulation.process import Process
 
 P = ParamSpec("P")
@@ -18,6 +20,14 @@ T = TypeVar("T")
 StoreFault = Literal["busy", "full", "crash_before_commit", "crash_after_commit", "commit_unheard"]
 STORE_FAULTS: tuple[StoreFault, ...] = ("busy", "full", "crash_before_commit", "crash_after_commit", "commit_unheard")
 DIALECT = sqlite_dialect()
+NAMED: Mapping[object, tuple[Point, Point]] = {
+    begin: ("before_claim", "after_claim"),
+    settle: ("before_claim", "after_save"),
+    settle_result: ("before_claim", "after_save"),
+    conclude: ("before_save", "after_save"),
+    close: ("before_save", "after_save"),
+}
+"""The transactions that have a name among the crash points."""
 
 
 def empty_image() -> bytes:
@@ -102,11 +112,19 @@ class SimStore:
     dialect_name = "sqlite"
 
     def __init__(
-        self, loop: AbstractEventLoop, disk: SimDisk, process: Process, rng: Random, faults: StoreFaults, *, slow_reads: bool = False
+        self,
+        loop: AbstractEventLoop,
+        disk: SimDisk,
+        process: Process,
+        rng: Random,
+        faults: StoreFaults,
+        *,
+        slow_reads: bool = False,
+        points: CrashPoints | None = None,
     ) -> None:
         """`slow_reads`: as on PostgreSQL others may run while a read waits; on SQLite reads take no turn of the loop."""
         self._loop, self._disk, self._process, self._draw = loop, disk, process, rng.random
-        self._faults, self._slow_reads = faults, slow_reads
+        self._faults, self._slow_reads, self._points = faults, slow_reads, points or CrashPoints({})
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """All statements see one moment."""
@@ -122,7 +140,12 @@ class SimStore:
         """Run and commit, or fail as the seed says."""
         self._process.check()
         await self._pause()
+        points = NAMED.get(fn)
+        if points is not None:
+            self._points.reach(points[0], self._process)
         value = self._transact(self._faults.draw(), lambda connection: fn(connection, *args, **kwargs))
+        if points is not None:
+            self._points.reach(points[1], self._process)
         await self._pause()
         return value
 

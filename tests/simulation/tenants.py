@@ -10,10 +10,23 @@ from storage.accounts import add_member, create_organisation, create_person
 from storage.connection import Connection
 from storage.endpoints import insert_endpoint
 from storage.keys import insert_key
+from storage.products import ProductRow, insert_product
 from storage.sealed_fields import webhook_secret_field
 from storage.sealing import Keyring, new_key_setting
 from tests.simulation.clock import NOON, SimIds
+from tests.simulation.provider import Template
 from tests.simulation.store import SimDisk, empty_image
+
+TEMPLATES = (
+    Template(55010, "Nordic 1GB 30d", 30),
+    Template(55011, "Nordic 3GB 30d", 30),
+    Template(55012, "Nordic 5GB 30d", 30),
+    Template(55013, "Nordic 9GB 30d", 30),
+    Template(55099, "Of others", 30),
+)
+SLUG = "nordic-3gb-30d"
+SLUG_TEMPLATE, PRODUCT_TEMPLATES, OTHERS_TEMPLATE = 55011, (55012, 55013), 55099
+INVENTORY_TEMPLATES = (55010, 55010, 55011)
 
 
 class Still:
@@ -28,12 +41,13 @@ class Still:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """An organisation, the secret of its API key, its account at the charging system, and its endpoints by id."""
+    """An organisation, the secret of its API key, its account, its endpoints by id, and its live plans with their templates."""
 
     id: str
     secret: str
     account: int
     endpoints: dict[str, str]
+    plans: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +104,10 @@ def settle_in(connection: Connection, *, ids: SimIds, keyring: Keyring, account:
         urls[id] = f"https://hooks.sim.invalid/{organisation}/{number}"
         sealed = keyring.seal(new_secret(ids.bytes(SECRET_BYTES)), org_id=organisation, field=webhook_secret_field(id))
         insert_endpoint(connection, id=id, organisation=organisation, url=urls[id], secret=sealed, now=now)
-    return Tenant(organisation, key.secret, account, urls)
+    plans = {SLUG: SLUG_TEMPLATE}
+    for number, template in enumerate(PRODUCT_TEMPLATES):
+        plans[id := ids.new("cnp_")] = template
+        pinned = account if number else None
+        row = ProductRow(id, organisation, "Ours", 1000, 30, '["NO"]', 500, "EUR", template, pinned, int(now))
+        insert_product(connection, row=row)
+    return Tenant(organisation, key.secret, account, urls, plans)

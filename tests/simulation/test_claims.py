@@ -26,6 +26,7 @@ class Key:
     dispatches: int = 0
     input: str = ""
     runs_at: int | None = None
+    call: str = ""
     abandoned: bool = False
     unknown: bool = False
     answers: set[bytes] = field(default_factory=set[bytes])
@@ -53,12 +54,12 @@ class ClaimMachine(RuleBasedStateMachine):
         seat.run(seat.store.write(renew, replica=name, now=seat.clock.now()))
         return StoreJournal(seat.store, keyring=seat.keyring, blocks=QuotaBlocks(seat.store, 20), clock=seat.clock, replica=name)
 
-    def entry(self, key: str, given: str) -> Entry:
+    def entry(self, key: str, given: str, call: str) -> Entry:
         now = self.seat.clock.now()
         return Entry(
             surface="http",
             operation="order",
-            request_id="req_1",
+            request_id=call,
             organisation="org_1",
             principal="usr_1",
             key_id="",
@@ -79,7 +80,7 @@ class ClaimMachine(RuleBasedStateMachine):
     @rule(replica=REPLICAS, key=KEYS, given=INPUTS)
     def call(self, replica: int, key: str, given: str) -> None:
         """A call looks for a stored answer, then claims."""
-        journal, entry, model = self.journals[replica], self.entry(key, given), self.keys[key]
+        journal, entry, model = self.journals[replica], self.entry(key, given, self.seat.ids.new("req_")), self.keys[key]
         try:
             stored = self.seat.run(journal.stored(entry))
             if stored is None:
@@ -98,7 +99,7 @@ class ClaimMachine(RuleBasedStateMachine):
             return
         if stored is None:
             assert model.dispatches == 0
-            model.dispatches, model.input, model.runs_at = 1, given, replica
+            model.dispatches, model.input, model.runs_at, model.call = 1, given, replica, entry.request_id
         else:
             assert model.input == given
             model.answers.add(stored.body)
@@ -110,8 +111,8 @@ class ClaimMachine(RuleBasedStateMachine):
         if model.runs_at is None:
             return
         journal, body = self.journals[model.runs_at], f"answer {len(model.answers)}".encode()
-        entry = self.entry(key, model.input)
-        self.seat.run(journal.close(entry, Stored(502 if unknown else 201, body), outcome="ok", unknown=unknown, writes=[]))
+        entry = self.entry(key, model.input, model.call)
+        self.seat.run(journal.close(entry, Stored(502 if unknown else 201, body), outcome="ok", unknown=unknown, writes=[], lost=[]))
         model.runs_at, model.abandoned = None, False
         model.answers.add(body)
 
@@ -121,7 +122,7 @@ class ClaimMachine(RuleBasedStateMachine):
         model = self.keys[key]
         if model.runs_at is None or model.abandoned:
             return
-        self.seat.run(self.journals[model.runs_at].release(self.entry(key, model.input)))
+        self.seat.run(self.journals[model.runs_at].release(self.entry(key, model.input, model.call), [], refund=True))
         self.keys[key] = Key()
 
     @rule(replica=REPLICAS)

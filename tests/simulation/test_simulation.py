@@ -2,12 +2,18 @@
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.simulation.episode import Stage, build_stage, run_episode
+from tests.simulation import planted
+from tests.simulation.checker import ENDS
+from tests.simulation.crash_points import POINTS
+from tests.simulation.episode import Episode, Stage, build_stage, run_episode
 from tests.simulation.main import known_seeds
+from tests.simulation.store import STORE_FAULTS
+from tests.simulation.upstream_faults import WEIGHTS
 
 ROOT = Path(__file__).absolute().parents[2]
 SEEDS = 2000
@@ -46,3 +52,30 @@ def test_another_process_with_another_order_of_sets_has_the_same_history(stage: 
     environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
     told = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=60)
     assert run_episode(stage, 12).digest in told.stdout
+
+
+def test_the_episodes_meet_every_fault_every_crash_point_and_every_end_of_a_row(stage: Stage) -> None:
+    """Else the promises would hold because nothing happens."""
+    met = Counter[str]()
+
+    def look(episode: Episode) -> None:
+        outside = episode.outside
+        met.update(outside.upstream_faults.counts | outside.store_faults.counts)
+        met.update(record.key.key for record in episode.history.records if record.kind == "crash")
+        met.update(row.state for row in ([] if episode.ending is None else episode.ending.rows))
+
+    for seed in range(200):
+        run_episode(stage, seed, look)
+    assert {*WEIGHTS, *STORE_FAULTS, *POINTS, *ENDS} - met.keys() == {"released"}  # nobody frees what is ours past us
+
+
+@pytest.mark.parametrize("patch", planted.planted_bugs(), ids=lambda patch: patch.stem)
+def test_a_planted_bug_fits_the_tree(patch: Path) -> None:
+    assert all(text != (ROOT / file).read_text() for file, text in planted.patched(patch, ROOT).items())
+
+
+def test_a_planted_bug_is_found() -> None:
+    """The one that is found soonest; `python3 ./run simulate --planted` shows all five."""
+    found = planted.find(planted.PATCHES / "retry_on_timeout.patch", seeds=100)
+    assert found is not None
+    assert found[1].endswith("2 dispatches")
