@@ -96,8 +96,6 @@ class Pipeline(Generic[D]):
         params = await self._validate(call)
         context = Context(deps=self.deps, call=call, caller=caller, now=now, journal=self.journal, encode=encode)
         granted = await self._access(operation, context, params)
-        if context.staged and not operation.upstream:
-            policy.throttle_upstream(caller, self._throttle, self.limits, self.site, now, call.started)
         if operation.read_only:
             return await self._read(context, params, granted)
         entry = context.entry = self._entry(context, params)
@@ -105,6 +103,8 @@ class Pipeline(Generic[D]):
             stored = await self.journal.stored(entry)
             if stored is not None:
                 return self._replay(context, stored)
+        if context.staged and not operation.upstream:  # a replay reaches nothing
+            policy.throttle_upstream(caller, self._throttle, self.limits, self.site, now, call.started)
         if operation.confirm:
             await self._confirm(call, entry, params)
         try:

@@ -1,7 +1,7 @@
 """Idempotency claims: the row is the lock, and its INSERT decides every race (storage.md 4).
 
 `claimed`: opened, and surely not sent; what its process leaves behind is free again. `dispatching`: may have been sent; what is left of
-it is `unknown`, for ever, until somebody settles it. `done`: answered.
+it is `unknown`, for ever, until somebody settles it. `done`: answered, unless the provider's own answer comes later and says otherwise.
 """
 
 import math
@@ -102,6 +102,7 @@ SETTLE = Command(
     .where(same("of", "op", "named"), CLAIM.c.state == "unknown")
     .values(state=sa.bindparam("state"), status=sa.bindparam("status"), body=sa.bindparam("body"))
 )
+REOPEN = Command(sa.update(CLAIM).where(same("of", "op", "named"), CLAIM.c.state == "done").values(state="unknown"))
 FREEZE = Command(sa.update(CLAIM).where(held("seen"), CLAIM.c.state == "dispatching").values(state="unknown"))
 RELEASE = Command(sa.delete(CLAIM).where(held("mine"), CLAIM.c.state.in_(UNDER_WAY)))
 ORPHANED = CLAIM.c.owner.not_in(
@@ -215,6 +216,11 @@ def dispatch(
 def settle_unknown(connection: Connection, *, organisation: str, operation: str, key: str, state: str, status: int, body: str) -> bool:
     """Give a key whose outcome was unknown its answer; `state` stays unknown where only the answer's text is better now."""
     return connection.run(SETTLE, of=organisation, op=operation, named=key, state=state, status=status, body=body) == 1
+
+
+def reopen_claim(connection: Connection, *, organisation: str, operation: str, key: str) -> None:
+    """Its answer is not certain any more; whoever says so gives it another in the same transaction."""
+    connection.run(REOPEN, of=organisation, op=operation, named=key)
 
 
 def freeze(connection: Connection, *, organisation: str, operation: str, key: str, seen: str, lease: str) -> None:

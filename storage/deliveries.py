@@ -13,6 +13,8 @@ from storage.statement import Command, Query, table
 DELIVERY, ATTEMPT, ENDPOINT = table(DeliveryTable), table(DeliveryAttemptTable), table(WebhookEndpointTable)
 PENDING, DELIVERED, FAILED = 0, 1, 2
 ATTEMPTS_SHOWN = 100
+# Choice: as one statement a replay of hundreds of thousands would hold SQLite's write lock for a second and more.
+REPLAYED_AT_ONCE = 10_000
 AFTER_ALL = "dlv_" + "z" * 27
 
 
@@ -62,9 +64,18 @@ QUEUE = Command(
     )
 )
 OF_ENDPOINT = DELIVERY.c.endpoint_id == sa.bindparam("endpoint")
+SINCE: sa.BindParameter[int] = sa.bindparam("since_ms", type_=sa.BigInteger)
+# Nothing is due before it was queued: that bound on `due_ms` is for the index, which begins there and gives the order. The addition
+# in the statement around it keeps SQLite from the index on the state, which every failed row shares.
+FAILED_FIRST = (
+    sa.select(DELIVERY.c.id)
+    .where(OF_ENDPOINT, DELIVERY.c.state == FAILED, DELIVERY.c.due_ms >= SINCE, DELIVERY.c.created_ms >= SINCE)
+    .order_by(DELIVERY.c.due_ms)
+    .limit(sa.literal_column(str(REPLAYED_AT_ONCE)))
+)
 REPLAY = Command(
     sa.update(DELIVERY)
-    .where(OF_ENDPOINT, DELIVERY.c.state == FAILED, DELIVERY.c.created_ms >= sa.bindparam("since_ms"))
+    .where(DELIVERY.c.id.in_(FAILED_FIRST), DELIVERY.c.state + sa.literal_column("0", sa.Integer) == FAILED)
     .values(state=PENDING, attempt=0, due_ms=sa.bindparam("now_ms"), lease=None)
 )
 # Whether it failed or arrived; what waits or is under way is on its way already.
@@ -105,7 +116,7 @@ def enqueue(connection: Connection, *, event: str, organisation: str, now_ms: in
 
 
 def replay(connection: Connection, *, endpoint: str, since_ms: int, now_ms: int) -> int:
-    """Start the schedule of an endpoint's failed deliveries again; how many."""
+    """Start the schedule of an endpoint's failed deliveries again, of at most so many at once, those first that failed first; how many."""
     replayed = connection.run(REPLAY, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
     notify_deliveries(connection, queued=replayed)
     return replayed

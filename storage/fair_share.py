@@ -1,13 +1,13 @@
-"""Which due deliveries are taken next: the oldest, within the limits of each endpoint and each organisation, whoever holds what
-is under way.
+"""Which due deliveries are taken next: those of the organisations with the fewest under way, of these the oldest, within the limits
+of each endpoint and each organisation, whoever holds what is under way.
 
 Claims take turns (on SQLite the write lock makes them, on PostgreSQL an advisory lock), so that together they exceed no limit.
-A claim looks at the oldest rows first. When the backlog of those at their limit fills that view, it looks behind it: at the head
-of each endpoint's own queue, found by skipping from endpoint to endpoint in an index, however long the queues are.
+A claim looks at the oldest rows first. Where that view ends before everybody has had a turn, it looks behind it: at the head of each
+endpoint's own queue, found by skipping from endpoint to endpoint in an index, however long the queues are.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -22,6 +22,8 @@ IN_FLIGHT = 2
 IN_FLIGHT_OF_ORGANISATION = 8
 # How many of the oldest are looked at: enough for most claims, then as many as cost less than looking behind them.
 VIEWS = (64, 512)
+# The first claim of each of these looks behind its view for others' turns; where receivers are quick, all would pay for what one finds.
+LOOK_MS = 50
 TURN = 0x6F7574626F78  # "outbox": the name of the advisory lock
 
 
@@ -32,11 +34,12 @@ class Turn(NamedTuple):
 
 
 class Held(NamedTuple):
-    """How many deliveries of an endpoint are under way."""
+    """How many deliveries of an endpoint are under way, and until when the newest lease of them is."""
 
     endpoint_id: str
     organisation: str
     places: int
+    until_ms: int
 
 
 class Candidate(NamedTuple):
@@ -65,7 +68,9 @@ TAKE_TURN = Query(Turn, lock)
 # A leased row is due within the length of the longest lease.
 HELD = Query(
     Held,
-    sa.select(DELIVERY.c.endpoint_id, DELIVERY.c.organisation, sa.func.count().label("places"))
+    sa.select(
+        DELIVERY.c.endpoint_id, DELIVERY.c.organisation, sa.func.count().label("places"), sa.func.max(DELIVERY.c.due_ms).label("until_ms")
+    )
     .where(waiting(DELIVERY), DELIVERY.c.due_ms > NOW, DELIVERY.c.due_ms <= sa.bindparam("horizon"), DELIVERY.c.lease.is_not(None))
     .group_by(DELIVERY.c.endpoint_id, DELIVERY.c.organisation),
 )
@@ -108,43 +113,52 @@ def queues() -> sa.CTE:
 HEADS = Query(Candidate, heads)
 
 
-class Shares:
-    """The places that are left for this claim."""
+class Place(NamedTuple):
+    """A delivery that may be taken, and how many its organisation has under way before it."""
 
-    def __init__(self, held: Iterable[Held], most: int) -> None:
-        self._endpoints, self._organisations, self._most = Counter[str](), Counter[str](), most
-        self.chosen: dict[str, None] = {}
-        for row in held:
-            self._endpoints[row.endpoint_id] += row.places
-            self._organisations[row.organisation] += row.places
+    before: int
+    id: str
 
-    @property
-    def full(self) -> bool:
-        """Whether the claim has as many as it asked for."""
-        return len(self.chosen) >= self._most
 
-    def choose(self, rows: Sequence[Candidate]) -> None:
-        """Take what has room, in this order."""
-        for row in rows:
-            if self.full:
-                return
-            if self._room(row) and row.id not in self.chosen:
-                self.chosen[row.id] = None
-                self._endpoints[row.endpoint_id] += 1
-                self._organisations[row.organisation] += 1
+def places(held: Sequence[Held], rows: Sequence[Candidate], most: int) -> list[Place]:
+    """Which of these, that come oldest first, are taken: in the order in which organisations take turns, the oldest first in each turn.
 
-    def _room(self, row: Candidate) -> bool:
-        return self._endpoints[row.endpoint_id] < IN_FLIGHT and self._organisations[row.organisation] < IN_FLIGHT_OF_ORGANISATION
+    Choice: strictly by age, organisations whose receivers hang would hold every place of a process while their backlogs last.
+    """
+    endpoints, organisations = Counter[str](), Counter[str]()
+    for row in held:
+        endpoints[row.endpoint_id] += row.places
+        organisations[row.organisation] += row.places
+    found: list[Place] = []
+    firsts = 0
+    for row in rows:
+        before = organisations[row.organisation]
+        if before < IN_FLIGHT_OF_ORGANISATION and endpoints[row.endpoint_id] < IN_FLIGHT:
+            found.append(Place(before, row.id))
+            organisations[row.organisation] += 1
+            endpoints[row.endpoint_id] += 1
+            firsts += before == 0
+            if firsts == most:  # nobody comes before those whose first it is
+                break
+    return sorted(found, key=lambda place: place.before)[:most]
+
+
+def is_first(held: Sequence[Held], now_ms: int, horizon: int) -> bool:
+    """Whether no claim was made since the last multiple of LOOK_MS, as far as leases tell: when in doubt, it is the first."""
+    last = max((row.until_ms for row in held), default=0) - (horizon - now_ms)
+    return last // LOOK_MS != now_ms // LOOK_MS
 
 
 def choose(connection: Connection, *, now_ms: int, horizon: int, most: int) -> list[str]:
     """The ids to take."""
     connection.first(TAKE_TURN)
-    shares = Shares(connection.all(HELD, now_ms=now_ms, horizon=horizon), most)
+    held = connection.all(HELD, now_ms=now_ms, horizon=horizon)
+    looks = is_first(held, now_ms, horizon)
     for view in VIEWS:
         rows = connection.all(OLDEST, now_ms=now_ms, view=view)
-        shares.choose(rows)
-        if shares.full or len(rows) < view:
-            return list(shares.chosen)
-    shares.choose(connection.all(HEADS, now_ms=now_ms))
-    return list(shares.chosen)
+        found = places(held, rows, most)
+        # Behind the view is what is younger: only one with more under way than that gives way to it.
+        if len(rows) < view or (len(found) == most and (found[-1].before == 0 or not looks)):
+            return [place.id for place in found]
+    # Of no endpoint more can be taken than stands at its head.
+    return [place.id for place in places(held, connection.all(HEADS, now_ms=now_ms), most)]

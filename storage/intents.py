@@ -134,6 +134,7 @@ END = Query(
     .values(status="failed", iccid=None, esim=None, error=sa.bindparam("new_error"))
     .returning(*COLUMNS),
 )
+REOPEN = Command(sa.update(INTENT).where(MINE, INTENT.c.status == "failed", INTENT.c.livemode == 1).values(status="processing"))
 NOTE = Query(
     IntentRow,
     sa.update(INTENT).where(MINE, INTENT.c.status == "processing").values(error=sa.bindparam("new_error")).returning(*COLUMNS),
@@ -199,6 +200,11 @@ def give_esim(connection: Connection, *, intent: str, organisation: str, iccid: 
 def end_intent(connection: Connection, *, intent: str, organisation: str, error: str) -> IntentRow | None:
     """No eSIM was drawn, or it was taken back."""
     return connection.first(END, intent=intent, owner=organisation, new_error=error)
+
+
+def reopen_intent(connection: Connection, *, intent: str, organisation: str) -> None:
+    """An eSIM may have been drawn for it after all."""
+    connection.run(REOPEN, intent=intent, owner=organisation)
 
 
 def note_error(connection: Connection, *, intent: str, organisation: str, error: str) -> IntentRow | None:

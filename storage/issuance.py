@@ -1,6 +1,7 @@
 """The issuance ledger (api.md 3.6): one row per key, for ever. Its transitions are conditional updates; nothing is read and then written.
 
 dispatching -> issued | failed | outcome_unknown -> issued | failed | manual_reconciliation_required -> issued | failed
+failed -> manual_reconciliation_required, when its own answer comes after all and names an eSIM.
 issued -> rollback_pending -> rolled_back | rollback_unknown -> rolled_back | issued; a SIM that was freed past us is `released`.
 What is `claimed` and not sent yet is told by the idempotency claim alone (claims.py). A row keeps its ICCID in `held` from issued on
 until it is known to be back in stock: it is unique, so no two keys have one eSIM.
@@ -182,6 +183,18 @@ LOSE = Query(
     )
     .returning(*COLUMNS),
 )
+DISPUTE = Query(
+    IssuanceRow,
+    sa.update(ISSUANCE)
+    .where(ROW, ISSUANCE.c.state == "failed")
+    .values(
+        state="manual_reconciliation_required",
+        replied=sa.bindparam("replied", type_=sa.Text),
+        note="an answer came after it had been settled as failed",
+        updated=sa.bindparam("now"),
+    )
+    .returning(*COLUMNS),
+)
 UNRESOLVED = Query(
     Key,
     sa.select(ISSUANCE.c.key)
@@ -263,6 +276,11 @@ def fail(connection: Connection, *, organisation: str, key: str, now: float, not
 def lose(connection: Connection, *, organisation: str, key: str, now: float, replied: str | None = None) -> IssuanceRow | None:
     """Nobody knows what came of it; None when the row was settled before. `replied` names an eSIM that was not believed."""
     return connection.first(LOSE, of=organisation, named=key, replied=replied, now=now, due_ms=int(now * 1000))
+
+
+def dispute(connection: Connection, *, organisation: str, key: str, replied: str, now: float) -> IssuanceRow | None:
+    """It was settled as failed, and a late answer names an eSIM: only a person can tell; None when it is not failed."""
+    return connection.first(DISPUTE, of=organisation, named=key, replied=replied, now=now)
 
 
 def unresolved_like(

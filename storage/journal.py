@@ -1,6 +1,7 @@
 """The pipeline's Journal: runs the transactions of a call (entries.py) in the store, seals answers, and buffers what may be lost."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -20,6 +21,7 @@ from storage.store import Store
 
 T = TypeVar("T")
 BUFFERED_LINES = 50_000
+OWED_OPENINGS = 10_000
 
 
 class StoreJournal:
@@ -29,6 +31,9 @@ class StoreJournal:
         self._store, self._keyring, self._blocks, self._clock, self.replica = store, keyring, blocks, clock, replica
         self._lines: list[Line] = []
         self._debts: list[Callable[[Connection], None]] = []
+        # Calls that were refused because the store failed; in a long outage they are many. Choice: beyond this the oldest are dropped:
+        # few of their claims are there, and what is there is freed by recovery when this process has ended.
+        self._openings: deque[Callable[[Connection], None]] = deque(maxlen=OWED_OPENINGS)
         # On PostgreSQL one quota row would serialise an organisation's calls across COMMIT: there every charge is leased.
         self._leases = store.dialect_name == "postgresql"
 
@@ -86,9 +91,9 @@ class StoreJournal:
         """Claim, consume the confirm token and charge, before a provider is called."""
         try:
             await self._opened(entry, lambda opening: self._store.write(begin, entry, opening, None))
-        except StoreUnavailable:
+        except (StoreUnavailable, asyncio.CancelledError):
             if entry.idempotency_key is not None:  # the commit may be there though nobody heard: its key would be busy while we live
-                self._debts.append(partial(release, entry=entry, owner=self.replica, charged=False, writes=[]))
+                self._openings.append(partial(release, entry=entry, owner=self.replica, charged=False, writes=[]))
             raise
 
     async def dispatch(self, entry: Entry, lost: Stored, writes: Writes) -> None:
@@ -176,6 +181,14 @@ class StoreJournal:
                 await self._store.write(debt)
             except BaseException:
                 self._debts.insert(0, debt)
+                raise
+        while self._openings:
+            opening = self._openings.popleft()
+            try:
+                await self._store.write(opening)
+            except BaseException:
+                if len(self._openings) < OWED_OPENINGS:  # else it is the oldest of too many
+                    self._openings.appendleft(opening)
                 raise
 
     async def _opened(self, entry: Entry, run: Callable[[Opening], Awaitable[T]]) -> T:

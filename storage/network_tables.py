@@ -55,6 +55,13 @@ class InboundPushTable(Named, table=True):
     received: float = Field(sa_type=sa.Double, index=True)
 
 
+class PlacedPackageTable(Named, table=True):
+    """A package that somebody put on a line they named, through us: no draw whose answer was lost made it."""
+
+    package_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
+    placed: float = Field(sa_type=sa.Double, index=True)
+
+
 class EarlySightingTable(Named, table=True):
     """What was reported of a line, or of a package, that was nobody's while an eSIM was being drawn; of each kind the one that counts.
 

@@ -54,12 +54,15 @@ FIRST_ATTACH = Command(
 )
 
 
-def observe(connection: Connection, *, seen: Sighting, now: float, ids: Ids) -> str | None:
-    """Record a sighting against the intent that owned the ICCID then: its id, or None when no intent did."""
-    holder = owner_at(connection, iccid=seen.iccid, at=seen.occurred_at)
+def observe(connection: Connection, *, seen: Sighting, now: float, ids: Ids, account: int | None = None) -> str | None:
+    """Record a sighting against the intent that owned the ICCID then: its id, or None when no intent did.
+
+    `account` is whose the line was, if the caller knows: who moved a line to another account is not told where it is.
+    """
+    holder = owner_at(connection, iccid=seen.iccid, at=seen.occurred_at, account=account)
     if holder is None:
         hold(connection, subject=line_subject(seen.iccid))
-        holder = owner_at(connection, iccid=seen.iccid, at=seen.occurred_at)
+        holder = owner_at(connection, iccid=seen.iccid, at=seen.occurred_at, account=account)
     if holder is None:
         keep_early(connection, subject=line_subject(seen.iccid), early=seen.early, now=now)
         return None

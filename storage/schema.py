@@ -8,10 +8,25 @@ import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
 from storage.named import Named
-from storage.network_tables import CountryEntryTable, EarlySightingTable, InboundPushTable, MeteredLineTable, NetworkEventTable
+from storage.network_tables import (
+    CountryEntryTable,
+    EarlySightingTable,
+    InboundPushTable,
+    MeteredLineTable,
+    NetworkEventTable,
+    PlacedPackageTable,
+)
 
 # What is imported here and belongs to the schema all the same.
-__all__ = ["CountryEntryTable", "EarlySightingTable", "InboundPushTable", "MeteredLineTable", "NetworkEventTable", "SQLModel"]
+__all__ = [
+    "CountryEntryTable",
+    "EarlySightingTable",
+    "InboundPushTable",
+    "MeteredLineTable",
+    "NetworkEventTable",
+    "PlacedPackageTable",
+    "SQLModel",
+]
 
 
 class OrganisationTable(Named, table=True):

@@ -2,8 +2,10 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
+
+import anyio
 
 from transports.metrics import TYPE, Metrics
 
@@ -15,15 +17,32 @@ REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not All
 
 @asynccontextmanager
 async def metrics_door(metrics: Metrics, bound: socket.socket) -> AsyncGenerator[None]:
-    """Open on a bound socket for the length of a block."""
-    server = await asyncio.start_server(answering(metrics.text), sock=bound, limit=MOST_HEAD)
+    """Open on a bound socket for the length of a block; who is still asking at its end gets no answer."""
+    answer, asking = answering(metrics.text), set[asyncio.Task[None]]()
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asking.add(task := asyncio.create_task(answer(reader, writer)))
+        task.add_done_callback(asking.discard)
+
+    # A plain function: the task that asyncio would make for a coroutine reports its cancellation as an error.
+    server = await asyncio.start_server(connected, sock=bound, limit=MOST_HEAD)
     try:
         yield
     finally:
         server.close()
+        with anyio.CancelScope(shield=True):
+            await end(asking)
 
 
-def answering(read: Callable[[], Awaitable[bytes]]) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+async def end(asking: Collection[asyncio.Task[None]]) -> None:
+    """Nobody waits for these."""
+    tasks = list(asking)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def answering(read: Callable[[], Awaitable[bytes]]) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]:
     """One request per connection, as scrapers make it."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -35,6 +35,11 @@ class OcsPool:
             self._clients.popitem(last=False)
         return client
 
+    @property
+    def total_seconds(self) -> float:
+        """How long a call may take, the wait for a place included."""
+        return self._settings.total_seconds
+
     def _new(self, token: str, digest: bytes, owner: str) -> Ocs:
         places = self._places.setdefault(digest, Places(self._settings.concurrency))
         link = OcsLink(self._outbound, self._settings, token, self._clock, places=places, owner=owner)

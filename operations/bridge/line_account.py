@@ -5,6 +5,7 @@ import anyio
 from operations.deps import Ctx
 from registry.errors import OcsError
 from storage.country_ring import around
+from storage.line_owner import drawn_unseen
 from storage.observations import Sighting
 
 PATIENCE_SECONDS = 3.0
@@ -12,7 +13,9 @@ OWNER = "bridge"
 
 
 async def account_at(ctx: Ctx, seen: Sighting) -> int | None:
-    """The account of the line at a sighting, None when nobody can say. The charging system is asked only about a new country.
+    """The account of the line at a sighting, None when nobody can say.
+
+    The charging system is asked about a new country, and about the first one since an eSIM was drawn from another account than before.
 
     Choice: it knows the present owner alone. So a sighting older than one that we have is of the account that both its neighbours were
     of, and of nobody where the line changed hands between them; a repeat is of the account that was seen there before.
@@ -22,9 +25,14 @@ async def account_at(ctx: Ctx, seen: Sighting) -> int | None:
     before, after = await ctx.deps.store.read(around, iccid=seen.iccid, country=seen.country, occurred_at=seen.occurred_at)
     if after is not None:
         return after.account_id if before is None or before.account_id == after.account_id else None
-    if before is not None and before.country == seen.country:
-        return before.account_id
-    return await present_account(ctx, seen.iccid)
+    if before is None or before.country != seen.country or await drawn_since(ctx, seen, before.account_id):
+        return await present_account(ctx, seen.iccid)
+    return before.account_id
+
+
+async def drawn_since(ctx: Ctx, seen: Sighting, account: int | None) -> bool:
+    """Whether the line changed hands since the sighting before: its new intent must not go without what is its own."""
+    return await ctx.deps.store.read(drawn_unseen, iccid=seen.iccid, account=account, at=seen.occurred_at)
 
 
 async def present_account(ctx: Ctx, iccid: str) -> int | None:

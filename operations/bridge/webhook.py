@@ -112,4 +112,4 @@ def enter(connection: Connection, *, seen: Sighting, account: int | None, now: f
             now=now,
             ids=ids,
         )
-    observe(connection, seen=seen, now=now, ids=ids)
+    observe(connection, seen=seen, now=now, ids=ids, account=account)

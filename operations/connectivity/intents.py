@@ -13,6 +13,7 @@ from operations.deps import Ctx
 from operations.services.intent_purpose import IntentPurpose, processing
 from operations.services.issuance import Issue, issue_test
 from operations.services.ledger import Order, draw
+from operations.services.purpose import TakenBack
 from operations.services.upstream import reach
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import NotFound, OcsError, OrgNotConnected, Refusal, UpgradeRequired
@@ -25,7 +26,7 @@ from storage.issuance import find_issuance, issuance_of_claim
 
 METADATA_BYTES = 16 * 1024
 # What stands between a caller and a live eSIM.
-LIVE: tuple[type[Refusal], ...] = (UpgradeRequired, OrgNotConnected, OcsError)
+LIVE: tuple[type[Refusal], ...] = (UpgradeRequired, OrgNotConnected, TakenBack, OcsError)
 
 
 def small_enough(metadata: dict[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from operations.connectivity.plans import TEST_PLANS, priced_catalogue
 from operations.connectivity.products import no_such_product, plan_of
 from operations.connectivity.shapes import Plan
 from operations.deps import Ctx
+from operations.services.purpose import require_kept
 from operations.services.reached import AccountGone, Upstream
 from operations.services.templates import find_template
 from operations.services.upstream import reach
@@ -67,6 +68,7 @@ async def still_own(ctx: Ctx, row: IssuanceRow | None) -> None:
             param="plan",
             hint="Connect the account again, or use a new key to draw from the one you have",
         )
+    require_kept(row)
 
 
 async def live_plan(ctx: Ctx, upstream: Upstream, choice: LiveChoice) -> LivePlan:

@@ -257,9 +257,10 @@ async def replay_failed_deliveries(ctx: Ctx, params: Replay) -> Replayed:
 
     The endpoint must be enabled. At most 10 a minute.
 
-    Answers how many are on their way. Each starts its schedule of ten attempts again, under the same `webhook-id`; attempts keep
-    their numbers. The eleventh call of a minute for one endpoint is 429 `rate_limited`. One delivery named by `delivery` (the
-    deliveries of an event show their ids) is sent again though it had arrived; one that is pending counts 0 and is not doubled.
+    Answers how many are on their way. A call takes the 10,000 that failed first; where `replayed` is 10000, repeat it for the rest. Each
+    starts its schedule of ten attempts again, under the same `webhook-id`; attempts keep their numbers. The eleventh call of a minute
+    for one endpoint is 429 `rate_limited`. One delivery named by `delivery` (the deliveries of an event show their ids) is sent again
+    though it had arrived; one that is pending counts 0 and is not doubled.
     """
     if params.since is not None and params.delivery is not None:
         raise BadRequest(

@@ -11,6 +11,7 @@ from operations.services.package_state import ends_at, starts_at
 from operations.services.stock import iccid_of, is_free
 from registry.errors import OcsError
 from storage.issuance import IssuanceRow
+from storage.reconciling import Known
 from storage.stock import Look
 
 # Choice: how far the charging system's clock may be from ours, and how far a window of days may begin from the draw.
@@ -22,11 +23,19 @@ LATEST = timedelta(minutes=15)
 Fit: TypeAlias = Literal["shows", "similar", "other", "unreadable"]
 
 
+class Seen(NamedTuple):
+    """What is kept of a line of the account: whether its SIM is in stock, its number, and when the SIM left the stock."""
+
+    free: bool
+    subscriber_id: int | None
+    taken: datetime | None
+
+
 class Candidate(NamedTuple):
     """A line that may be the one that was drawn."""
 
     iccid: str
-    line: Subscriber
+    line: Seen
     package: Package
 
 
@@ -38,42 +47,67 @@ class Verdict(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """The account as it is now: its lines by ICCID, whether all could be read, and the packages of those that were suspected."""
+    """The account as it is now: its lines by ICCID, whether all could be read, and the packages of those that were suspected.
 
-    lines: Mapping[str, Subscriber]
+    `placed`: those of the packages that operations of ours put on lines that somebody named.
+    """
+
+    lines: Mapping[str, Seen]
     complete: bool
     packages: Mapping[str, Sequence[Package]]
+    placed: frozenset[int] = frozenset()
 
 
-def by_iccid(rows: Sequence[Subscriber]) -> dict[str, Subscriber]:
-    """Lines by the ICCID in use."""
-    return {iccid: row for row in rows if (iccid := iccid_of(row)) is not None}
+def by_iccid(rows: Sequence[Subscriber]) -> dict[str, Seen]:
+    """Lines by the ICCID in use; of an account with many lines the rest is not worth its memory."""
+    return {iccid: seen(row) for row in rows if (iccid := iccid_of(row)) is not None}
 
 
-def suspects(row: IssuanceRow, look: Look, lines: Mapping[str, Subscriber], known: Sequence[IssuanceRow]) -> list[str]:
+def seen(row: Subscriber) -> Seen:
+    """A line."""
+    return Seen(is_free(row), row.get("subscriberId"), moment_of(row.get("sim", {}).get("affectationDateUtc")))
+
+
+def gone(row: IssuanceRow, look: Look, lines: Mapping[str, Seen]) -> set[str]:
+    """The ICCIDs that are not in stock, though they were at the look or left it when the draw may have taken them."""
+    return {iccid for iccid in look.free if not is_stocked(lines, iccid)} | taken_then(row, lines)
+
+
+def taken_then(row: IssuanceRow, lines: Mapping[str, Seen]) -> set[str]:
+    """The SIMs that left the stock when the draw may have taken them: they may have come into stock after the look."""
+    first, last = times_of(row, NEAR)
+    return {iccid for iccid, line in lines.items() if line.taken is not None and first <= line.taken <= last and not line.free}
+
+
+def is_stocked(lines: Mapping[str, Seen], iccid: str) -> bool:
+    """Whether it is in stock now."""
+    line = lines.get(iccid)
+    return line is not None and line.free
+
+
+def suspects(row: IssuanceRow, look: Look, lines: Mapping[str, Seen], known: Sequence[Known]) -> list[str]:
     """The ICCIDs that may have been drawn: nobody's, not in stock, though they were, or were taken from it then."""
-    claimed = {other.held for other in known if keeps(other, look)}
-    taken = {iccid for iccid, line in lines.items() if was_taken(line, row)}
-    found = stocked(look, known) | taken
-    return sorted(iccid for iccid in found if iccid not in claimed and not (iccid in lines and is_free(lines[iccid])))
+    lost = lost_in(look)
+    claimed = {other.held for other in known if keeps(other, lost)}
+    found = gone(row, look, lines) | {iccid for iccid in given_back(known, lost) if not is_stocked(lines, iccid)}
+    return sorted(found - claimed)
 
 
-def stocked(look: Look, known: Sequence[IssuanceRow]) -> frozenset[str]:
-    """The ICCIDs that were in stock at the look, and those that rows of the ledger gave back since."""
-    return look.free | {other.iccid for other in known if other.iccid is not None and not keeps(other, look)}
+def given_back(known: Sequence[Known], lost: frozenset[str]) -> set[str]:
+    """The ICCIDs that rows of the ledger gave back."""
+    return {other.iccid for other in known if not keeps(other, lost)}
 
 
-def keeps(other: IssuanceRow, look: Look) -> bool:
+def lost_in(look: Look) -> frozenset[str]:
+    """Who had lost an ICCID by then, each as a line of `returned`."""
+    return frozenset(look.returned.split("\n")) - {""}
+
+
+def keeps(other: Known, lost: frozenset[str]) -> bool:
     """Whether a row surely has its ICCID: it did not give it back, and the look did not see it in stock all the same."""
     if other.held is None or other.state in ("rollback_pending", "rollback_unknown"):
         return False
-    return f"{other.held} {other.organisation} {other.key}" not in look.returned.split("\n")
-
-
-def was_taken(line: Subscriber, row: IssuanceRow) -> bool:
-    """Whether the SIM left the stock when the draw may have taken it: it may have come into stock after the look."""
-    moment = moment_of(line.get("sim", {}).get("affectationDateUtc"))
-    return moment is not None and in_time(moment, row, NEAR)
+    return f"{other.held} {other.organisation} {other.key}" not in lost
 
 
 class Weighed(NamedTuple):
@@ -84,28 +118,42 @@ class Weighed(NamedTuple):
     unexplained: list[str]
 
 
-def weigh(row: IssuanceRow, look: Look, scene: Scene, known: Sequence[IssuanceRow]) -> Weighed:
-    """Every suspected line by itself. Packages that the ledger put on it tell nothing."""
-    found = Weighed([], [], [])
+def weigh(row: IssuanceRow, look: Look, scene: Scene, known: Sequence[Known]) -> Weighed:
+    """Every suspected line by itself. Packages that the ledger put on it, or somebody who named the line, tell nothing."""
+    found, theirs = Weighed([], [], []), packages_in(known)
+    stocked = look.free | given_back(known, lost_in(look))
     for iccid in suspects(row, look, scene.lines, known):
         line, packages = scene.lines.get(iccid), scene.packages.get(iccid)
         if line is None or packages is None:
             found.unexplained.append(iccid)
             continue
-        theirs = {other.package_id for other in known if other.iccid == iccid}
-        rest = [package for package in packages if package.get("subscriberprepaidpackageid") not in theirs]
+        explained = theirs.get(iccid, frozenset[int | None]()) | (scene.placed & {id_of(package) for package in packages})
+        rest = [package for package in packages if id_of(package) not in explained]
         fits = [fit(package, row) for package in rest]
-        odd = "shows" in fits or "unreadable" in fits or not (fits or theirs)
-        if fits.count("shows") == 1 and "unreadable" not in fits and iccid in stocked(look, known):
+        odd = "shows" in fits or "unreadable" in fits or not (fits or explained)
+        if fits.count("shows") == 1 and "unreadable" not in fits and iccid in stocked:
             found.candidates.append(Candidate(iccid, line, rest[fits.index("shows")]))
-        elif odd and iccid in stocked(look, known):
+        elif odd and iccid in stocked:
             found.unexplained.append(iccid)
         elif odd or "similar" in fits:
             found.similar.append(iccid)
     return found
 
 
-def judge(row: IssuanceRow, look: Look, scene: Scene, known: Sequence[IssuanceRow]) -> Verdict:
+def packages_in(known: Sequence[Known]) -> dict[str, frozenset[int | None]]:
+    """The packages that the ledger put on lines."""
+    found: dict[str, frozenset[int | None]] = {}
+    for other in known:
+        found[other.iccid] = found.get(other.iccid, frozenset()) | {other.package_id}
+    return found
+
+
+def id_of(package: Package) -> int | None:
+    """Its number."""
+    return package.get("subscriberprepaidpackageid")
+
+
+def judge(row: IssuanceRow, look: Look, scene: Scene, known: Sequence[Known]) -> Verdict:
     """Evidence of success is exactly one unclaimed line that shows the draw; evidence of failure is that nothing is unexplained.
 
     Two kinds of line hinder no success, but are no proof of failure: one with the template and another window (the charging system
@@ -125,6 +173,8 @@ def fit(package: Package, row: IssuanceRow) -> Fit:
         return "unreadable"
     if template != row.template_id:
         return "other"
+    if package.get("recurringPackage") is not None:
+        return "similar"  # a series made it, and draws begin none
     assigned = moment_of(package.get("tsassigned"))
     if assigned is not None and not in_time(assigned, row):
         return "similar"
@@ -138,8 +188,14 @@ def template_of(package: Package) -> int | None:
 
 def in_time(moment: datetime, row: IssuanceRow, before: timedelta = SKEW) -> bool:
     """Whether the draw may have happened then."""
+    first, last = times_of(row, before)
+    return first <= moment <= last
+
+
+def times_of(row: IssuanceRow, before: timedelta) -> tuple[datetime, datetime]:
+    """From when and until when, by the charging system's clock."""
     dispatched = datetime.fromtimestamp(row.dispatched, UTC)
-    return dispatched - before <= moment <= dispatched + LATEST + SKEW
+    return dispatched - before, dispatched + LATEST + SKEW
 
 
 def in_window(package: Package, row: IssuanceRow, assigned: datetime | None) -> bool:

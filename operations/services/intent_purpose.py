@@ -28,6 +28,7 @@ from storage.intents import (
     insert_intent,
     not_confirmable,
     note_error,
+    reopen_intent,
     wait_again,
 )
 from storage.issuance import IssuanceRow
@@ -79,6 +80,10 @@ class IntentPurpose:
         del row
         self.end(connection, refusal.error_code, refusal.message)
         return Conclusion(self.status, self.view(connection), False, refusal.error_code)
+
+    def reopen(self, connection: Connection) -> None:
+        """The intent is processing again: it may get its eSIM yet."""
+        reopen_intent(connection, intent=self.intent.id, organisation=self.intent.organisation)
 
     def unknown(self, connection: Connection, row: IssuanceRow, code: str) -> Conclusion:
         """The intent stays processing, and says so."""

@@ -85,6 +85,9 @@ class InventoryPurpose:
         """The refusal is the key's answer."""
         return Conclusion(refusal.status, refusal.body(self.request_id), False, refusal.error_code)
 
+    def reopen(self, connection: Connection) -> None:
+        """Nothing beside the row."""
+
     def unknown(self, connection: Connection, row: IssuanceRow, code: str = UNKNOWN) -> Conclusion:
         """Neither is it known, nor tried again."""
         refusal = unknown_outcome(code)

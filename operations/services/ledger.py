@@ -4,17 +4,20 @@ from dataclasses import dataclass
 
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.package import Period
-from operations.deps import Ctx
+from operations.deps import Ctx, Deps
 from operations.services.drawn_esim import DrawnEsim, answered_esim
-from operations.services.purpose import MANUAL, NOT_ISSUED, UNKNOWN, Purpose, no_inventory
+from operations.services.purpose import MANUAL, NOT_ISSUED, UNKNOWN, Purpose, no_inventory, nothing_drawn
 from operations.services.reached import Upstream
-from registry.errors import OcsError, Refusal
+from registry.errors import OcsError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
+from storage.claims import reopen_claim
 from storage.connection import Connection
 from storage.intents import end_intent
 from storage.issuance import (
+    IssuanceRow,
     NewIssuance,
     begin_issuance,
+    dispute,
     fail,
     find_issuance,
     holder_of,
@@ -24,11 +27,13 @@ from storage.issuance import (
     unresolved_like,
     unsend,
 )
+from storage.replicas import LEASE_SECONDS
 from storage.stock import was_returned
 
 DAY = 86_400
 # Choice: with these codes the charging system itself does not vouch for having done nothing (3 server fault, 5 and 7 its database).
 NO_PROOF = frozenset({3, 5, 7})
+NOT_IN_THIS_STATE, TRAFFIC_LIMIT = 14, 100
 BACK_IN_STOCK = (
     '{"code":"released","message":"This eSIM was returned to stock at the charging system, and belongs to another issuance now"}'
 )
@@ -69,9 +74,11 @@ async def draw(ctx: Ctx, upstream: Upstream, order: Order, purpose: Purpose) -> 
     )
     named = {"organisation": ctx.organisation, "key": order.key}
     ctx.if_unsent(take_back, row=row, purpose=purpose)
+    began = deps.clock.monotonic()
     await ctx.dispatch(purpose.sent(), begin, row=row, purpose=purpose, now=deps.clock.now())
     ctx.if_lost(settle_unknown, purpose=purpose, **named, now=deps.clock.now())
     try:
+        require_in_time(deps, began)
         made = await upstream.ocs.packages.affect_from_account(
             order.template_id, order.account_id, active_period=order.period, validity_days=order.validity_days
         )
@@ -88,15 +95,52 @@ async def refused(ctx: Ctx, order: Order, purpose: Purpose, refusal: Refusal) ->
     now = ctx.deps.clock.now()
     if isinstance(refusal, OcsError):
         if refusal.before_execution and refusal.ocs_code is None:
-            raise refusal
+            if not await was_taken_over(ctx, order):
+                raise refusal
+            return await ctx.conclude(settle_failed, purpose=purpose, **named, refusal=nothing_drawn(), now=now, note="never sent")
         if refusal.outcome_unknown or refusal.ocs_code in NO_PROOF:
             return await ctx.conclude(settle_unknown, purpose=purpose, **named, now=now)
         if isinstance(refusal, OcsNotFound):  # the template was there a moment ago
             refusal = no_inventory(order.account_id)
         else:
-            text = f"{refusal.message} No eSIM was drawn"
-            refusal = OcsError(text, ocs_code=refusal.ocs_code, code=NOT_ISSUED, hint="Use a new key to try again; this one stays used")
+            refusal = not_issued(refusal)
     return await ctx.conclude(settle_failed, purpose=purpose, **named, refusal=refusal, now=now)
+
+
+def not_issued(refusal: OcsError) -> OcsError:
+    """The charging system's refusal in the words of a draw: the general ones speak of a resource to read, and of calling again."""
+    text, hint = f"{refusal.message} No eSIM was drawn", "Use a new key to try again; this one stays used"
+    if refusal.ocs_code == NOT_IN_THIS_STATE:
+        text = "The charging system cannot put a package of this template on an eSIM of this account; no eSIM was drawn"
+        hint = "Use a new key to draw with another template: this one is probably of another sponsor than the account's stock, or recurring"
+    elif refusal.ocs_code == TRAFFIC_LIMIT:
+        text = "The traffic limit of the charging system refused the draw; no eSIM was drawn"
+        hint = "Use a new key to try again after a pause; this one stays used"
+    return OcsError(text, ocs_code=refusal.ocs_code, code=NOT_ISSUED, hint=hint)
+
+
+def require_in_time(deps: Deps, began: float) -> None:
+    """A process that stood still may have lost its row to recovery, and recovery may have settled it: a call that late stays here.
+
+    Choice: it has to be over before a lease that was renewed right before the dispatch ends. What stands still after this is sent
+    all the same, and told by its answer (see `disputed`).
+    """
+    if deps.clock.monotonic() - began > LEASE_SECONDS - deps.ocs.total_seconds:
+        raise OcsError(
+            "The server stood still when it was about to send the call, so it was not sent; nothing was drawn",
+            hint="Repeat the call with the same key",
+            retry_after=1,
+            before_execution=True,
+        )
+
+
+async def was_taken_over(ctx: Ctx, order: Order) -> bool:
+    """Whether recovery has the row of a call that never left: its key is not free then, and answers that nothing was drawn."""
+    try:
+        row = await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=order.key)
+    except StoreUnavailable:
+        return False  # the release is owed, and frees what is this call's still
+    return row is not None and row.state != "dispatching"
 
 
 def no_network() -> OcsError:
@@ -144,6 +188,8 @@ def settle_issued(
     found = find_issuance(connection, organisation=organisation, key=key)
     if found is None:
         raise RuntimeError(f"there is no issuance {key}")
+    if found.state == "failed":
+        return disputed(connection, purpose, found, esim.iccid, now)
     if found.state != "issued" and not free_to_take(connection, stock=found.stock, iccid=esim.iccid, now=now, believed=believed):
         return settle_unknown(connection, purpose=purpose, organisation=organisation, key=key, now=now, replied=esim.iccid)
     row = issue(connection, organisation=organisation, key=key, drawn=esim.drawn, now=now, note=note)
@@ -165,6 +211,17 @@ def free_to_take(connection: Connection, *, stock: str, iccid: str, now: float, 
     if holder.intent is not None:
         end_intent(connection, intent=holder.intent, organisation=holder.organisation, error=BACK_IN_STOCK)
     return True
+
+
+def disputed(connection: Connection, purpose: Purpose, row: IssuanceRow, iccid: str, now: float) -> Conclusion:
+    """It was settled that nothing was drawn, and now an answer names an eSIM: a person has to look, and the key says so."""
+    opened = dispute(connection, organisation=row.organisation, key=row.key, replied=iccid, now=now)
+    if opened is None:
+        return contradicted(connection, purpose, row.organisation, row.key)
+    if row.claim_key is not None:
+        reopen_claim(connection, organisation=row.organisation, operation=row.operation, key=row.claim_key)
+    purpose.reopen(connection)
+    return purpose.unknown(connection, opened, MANUAL)
 
 
 def settle_failed(

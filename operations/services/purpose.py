@@ -39,9 +39,31 @@ class Purpose(Protocol):
         """Nothing was drawn, for a reason."""
         ...
 
+    def reopen(self, connection: Connection) -> None:
+        """It was said to have failed, and that is not certain any more."""
+        ...
+
     def unknown(self, connection: Connection, row: IssuanceRow, code: str) -> Conclusion:
         """Nobody knows, yet or by any evidence."""
         ...
+
+
+class TakenBack(Conflict):
+    """The eSIM of this key was given back, or may have been."""
+
+    code = "issuance_taken_back"
+
+
+GIVEN_BACK = ("rollback_pending", "rolled_back", "rollback_unknown", "released")
+
+
+def require_kept(row: IssuanceRow | None) -> None:
+    """Choice: a key whose eSIM went back to stock does not repeat its first answer, which would show what is another's by now."""
+    if row is not None and row.state in GIVEN_BACK:
+        raise TakenBack(
+            f"The eSIM that this key drew is {row.state.replace('_', ' ')}: it was given back to stock, or may have been",
+            hint="The key stays used, and draws nothing; use a new key for another eSIM",
+        )
 
 
 class NoInventory(Conflict):
@@ -54,7 +76,7 @@ def no_inventory(account_id: int) -> NoInventory:
     """The charging system found none to draw."""
     return NoInventory(
         f"Account {account_id} has no free eSIM; nothing was drawn",
-        hint="esim_status_per_account counts the free ones; ask your provider for more, or move lines in with move_subscribers",
+        hint="esim_status_per_account counts the free ones; take eSIMs back with rollback_esim_issuance, or ask your provider for more",
     )
 
 

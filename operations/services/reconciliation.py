@@ -4,19 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+import anyio
 import orjson
 
 from operations.deps import Deps
 from operations.services.drawn_esim import DrawnEsim, found_esim
-from operations.services.evidence import LATEST, SKEW, Candidate, Scene, Verdict, by_iccid, fit, judge, suspects
-from operations.services.fleet import Fleet, lines_of
+from operations.services.evidence import LATEST, SKEW, Candidate, Scene, Verdict, fit, gone, id_of, judge, suspects
 from operations.services.intent_purpose import IntentPurpose
 from operations.services.inventory_purpose import InventoryPurpose
 from operations.services.ledger import settle_failed, settle_issued
 from operations.services.purpose import MANUAL, Purpose, nothing_drawn
 from operations.services.reached import Upstream
-from operations.services.stock import is_whole
-from operations.services.upstream import reach_for
+from operations.services.survey import Survey
 from operations.services.watch import Watch
 from registry.errors import OcsError, Refusal
 from registry.ports import Conclusion, Line
@@ -25,11 +24,24 @@ from storage.claims import settle_unknown
 from storage.connection import Connection
 from storage.intents import find_intent
 from storage.issuance import IssuanceRow, holder_of
-from storage.reconciling import claim_unknown, hand_over, hold, is_due, known_of, look_later, rivals_of
+from storage.placed import placed_among
+from storage.reconciling import (
+    Known,
+    Place,
+    claim_unknown,
+    give_up_lease,
+    hand_over,
+    hold,
+    known_of,
+    look_later,
+    next_due,
+    rivals_of,
+)
 from storage.sealed_fields import claim_field
 from storage.stock import Look, read_look, was_returned
 
 AT_ONCE = 20
+MOST_SUSPECTS = 50
 CLEAR_SECONDS = LATEST.total_seconds()
 # Of what another process saw only the wall clock is known, and both its and ours may have been set.
 CLEAR_BY_OTHERS = CLEAR_SECONDS + 2 * SKEW.total_seconds()
@@ -48,68 +60,69 @@ class Finding:
     watched: float = 0.0
 
 
-class Survey:
-    """The lines of the accounts that one batch of rows is about, each account read once; what failed is not asked again for the next."""
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds: how long a row may take, until when in a turn and in a step another may be begun. In all less than the chore's minute."""
 
-    def __init__(self, deps: Deps) -> None:
-        self._deps = deps
-        self._read: dict[tuple[str, int], tuple[float, Upstream, Fleet]] = {}
-        self._failed: dict[tuple[str, int], Refusal] = {}
-        self._began: dict[tuple[str, int], float] = {}
-
-    def began(self, row: IssuanceRow) -> float:
-        """When the reading of the account's lines began, by the monotonic clock."""
-        return self._began.get((row.organisation, row.account_id), 0.0)
-
-    async def lines(self, row: IssuanceRow) -> tuple[float, Upstream, Fleet]:
-        """The account's lines, and when they were read."""
-        place = (row.organisation, row.account_id)
-        if place in self._failed:
-            raise self._failed[place]
-        if place not in self._read:
-            at, self._began[place] = self._deps.clock.now(), self._deps.clock.monotonic()
-            try:
-                upstream = await reach_for(self._deps, row.organisation)
-                self._read[place] = at, upstream, await lines_of(upstream, [row.account_id])
-            except Refusal as refusal:
-                self._failed[place] = refusal
-                raise
-        return self._read[place]
+    row: float = 20.0
+    turn: float = 10.0
+    step: float = 25.0
 
 
 class Reconciliation:
     """One worker's part of it. `report` is told what could not be looked into, without names."""
 
-    def __init__(self, deps: Deps, report: Callable[[str], None]) -> None:
+    def __init__(self, deps: Deps, report: Callable[[str], None], pace: Pace | None = None) -> None:
         self._deps, self._report, self._watch = deps, report, Watch()
+        self._pace, self._after = pace or Pace(), ""
 
     async def step(self) -> int:
-        """Look into what is due; how many rows were settled."""
-        deps = self._deps
-        settled = 0
-        while await deps.store.read(is_due, now_ms=self._now_ms()):
-            token = deps.ids.new("lse_")
-            rows = await deps.store.write(claim_unknown, token=token, now_ms=self._now_ms(), most=AT_ONCE)
-            survey = Survey(deps)
-            for row in rows:
-                settled += await self._settle(row, token, survey) != "open"
-            if not rows:
+        """Look into what is due, the organisations by turns; how many rows were settled. What is left waits for the next step."""
+        clock, settled = self._deps.clock, 0
+        ends = clock.monotonic() + self._pace.step
+        while clock.monotonic() < ends:
+            place = await self._deps.store.read(next_due, now_ms=self._now_ms(), after=self._after)
+            done = None if place is None else await self._turn(place)
+            if done is None:
                 break
+            settled += done
         return settled
+
+    async def _turn(self, place: Place) -> int | None:
+        """Some rows of one account, those that are due longest; nothing when another worker has them."""
+        deps, token, settled = self._deps, self._deps.ids.new("lse_"), 0
+        # Said first: whatever befalls this turn, the next one is another organisation's.
+        self._after, ends = place.organisation, deps.clock.monotonic() + self._pace.turn
+        rows = await deps.store.write(claim_unknown, place=place, token=token, now_ms=self._now_ms(), most=AT_ONCE)
+        survey = Survey(deps)
+        for count, row in enumerate(rows):
+            if count and deps.clock.monotonic() >= ends:
+                await deps.store.write(give_up_lease, token=token, now_ms=self._now_ms())
+                break
+            settled += await self._settle(row, token, survey) != "open"
+        return settled if rows else None
 
     async def _settle(self, row: IssuanceRow, token: str, survey: Survey) -> Outcome:
         deps = self._deps
-        began = deps.clock.now()
-        try:
-            finding = await find_out(deps, row, survey)
-        except Refusal as refusal:
-            self._report(f"an issuance of account {row.account_id} could not be looked into yet: {refusal.error_code}")
-            finding = Finding(Verdict("unclear", None), None, began)
+        finding = await self._find_out(row, survey)
         if finding.verdict.kind == "clear":
             finding = replace(finding, watched=self._watch.seconds(row, at=finding.at, began=survey.began(row)))
         else:
             self._watch.forget(row)
         return await deps.store.write(apply, deps=deps, row=row, token=token, finding=finding, now=deps.clock.now())
+
+    async def _find_out(self, row: IssuanceRow, survey: Survey) -> Finding:
+        """What is found in the time that a row has: what takes longer must not keep the others waiting, and is tried again."""
+        began, why = self._deps.clock.now(), "it took too long"
+        with anyio.move_on_after(self._pace.row) as time:
+            try:
+                return await find_out(self._deps, row, survey)
+            except Refusal as refusal:
+                why = refusal.error_code
+        if time.cancelled_caught:
+            survey.too_slow(row)
+        self._report(f"an issuance of account {row.account_id} could not be looked into yet: {why}")
+        return Finding(Verdict("unclear", None), None, began)
 
     def _now_ms(self) -> int:
         return int(self._deps.clock.now() * 1000)
@@ -122,24 +135,25 @@ class Reading(NamedTuple):
     upstream: Upstream
     look: Look
     scene: Scene
-    known: Sequence[IssuanceRow]
+    known: Sequence[Known]
 
 
 async def read_account(deps: Deps, row: IssuanceRow, survey: Survey) -> Reading | None:
-    """The account, and the packages of the lines that are suspected; nothing when nobody looked at the stock before the draw."""
-    at, upstream, fleet = await survey.lines(row)
+    """The account, and the packages of the lines that are suspected; nothing when nobody looked at the stock before the draw.
+
+    Choice: where more than fifty lines are suspected none is asked for its packages, so none is explained.
+    """
+    account = await survey.account(row)
     look = await deps.store.read(read_look, stock=row.stock)
     if look is None:
         return None
-    lines = by_iccid(fleet.rows)
-    known = await deps.store.read(known_of, account_id=row.account_id, since=look.taken)
-    packages = {
-        iccid: (await upstream.ocs.packages.list_packages(lines[iccid].get("subscriberId", 0))).get("packages", [])
-        for iccid in suspects(row, look, lines, known)
-        if iccid in lines
-    }
-    known = await deps.store.read(known_of, account_id=row.account_id, since=look.taken)  # what was drawn while we read is not ours
-    return Reading(at, upstream, look, Scene(lines, is_whole(fleet), packages), known)
+    # Read after the lines: what was drawn while they were read is known to be its key's.
+    known = await deps.store.read(known_of, account_id=row.account_id, iccids=gone(row, look, account.lines), since=look.taken)
+    suspected = suspects(row, look, account.lines, known)
+    packages = await account.packages_of(suspected) if len(suspected) <= MOST_SUSPECTS else {}
+    ids = [id for found in packages.values() for package in found if (id := id_of(package)) is not None]
+    placed = await deps.store.read(placed_among, packages=ids)
+    return Reading(account.at, account.upstream, look, Scene(account.lines, account.whole, packages, placed), known)
 
 
 async def find_out(deps: Deps, row: IssuanceRow, survey: Survey) -> Finding:

@@ -2,18 +2,19 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import orjson
 from typing_extensions import TypedDict
 
+from clients.ocs.client import Ocs
 from clients.ocs.failure import OcsNotFound
-from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
 from operations.services.intent_purpose import error_of
+from operations.services.issued_line import LineHasPackages, has_issued, has_others, require_alone
 from operations.services.ledger import NO_PROOF
+from operations.services.lines import Line
 from operations.services.purpose import MANUAL
-from operations.services.reached import Upstream
 from operations.services.stock import is_free
 from registry.errors import Conflict, OcsError, Refusal
 from registry.policy import stamp
@@ -67,9 +68,17 @@ class Stuck(Exception):
     """From here on nobody knows; nothing further is sent."""
 
 
-async def roll_back(ctx: Ctx, upstream: Upstream, row: IssuanceRow) -> Conclusion:
-    """Claim the row, give the eSIM back, and say what came of it."""
-    attempt = Rollback(ctx, upstream, row)
+class Seen(NamedTuple):
+    """The line as it was read just now: still of the row's account, and without the issued package."""
+
+    free: bool
+    others: bool
+
+
+async def roll_back(ctx: Ctx, line: Line, row: IssuanceRow) -> Conclusion:
+    """Look whether it may go, claim the row, give the eSIM back, and say what came of it."""
+    await require_idle(ctx, line, row)
+    attempt = Rollback(ctx, line.upstream.ocs, row)
     named = attempt.named
     attempt.steps.append(["delete_package", "sent"])
     ctx.if_unsent(keep_issued, **named, now=ctx.now)
@@ -96,12 +105,24 @@ async def roll_back(ctx: Ctx, upstream: Upstream, row: IssuanceRow) -> Conclusio
     )
 
 
+async def require_idle(ctx: Ctx, line: Line, row: IssuanceRow) -> None:
+    """Nothing has been sent yet, and nothing is while the line has another package."""
+    held = await line.upstream.ocs.packages.list_packages(line.subscriber_id)
+    try:
+        require_alone(held, row, ctx.deps.clock.now())
+    except LineHasPackages:  # unless another call took the eSIM back since we read the row: then it is the next one's package
+        now = await ctx.deps.store.read(find_issuance, organisation=row.organisation, key=row.key)
+        if now is None or now.state != row.state:
+            raise rollback_running() from None
+        raise
+
+
 @dataclass(slots=True)
 class Rollback:
     """One attempt, and what it has done so far: each step with how it went."""
 
     ctx: Ctx
-    upstream: Upstream
+    ocs: Ocs
     row: IssuanceRow
     steps: list[list[str]] = field(default_factory=list[list[str]])
 
@@ -129,9 +150,9 @@ class Rollback:
     async def _delete_package(self) -> Refusal | None:
         package_id = self.row.package_id or 0
         try:
-            await self.upstream.ocs.packages.delete(package_id)
+            await self.ocs.packages.delete(package_id)
         except OcsNotFound:  # somebody removed it, or so it says: a SIM that has its package still must not go back to stock
-            await self._require_no_package()
+            await self._look()
             await self._record("absent")
         except Refusal as refusal:
             return await self._refused(refusal)
@@ -151,31 +172,42 @@ class Rollback:
     async def _was_downloaded(self) -> bool:
         """Whether the profile ever left the SM-DP+: then it cannot be installed again, and stays affected."""
         await self._record("asked", "provider_status")
-        rows = await proven(self.upstream.ocs.subscriber.get_sim_provider_status(self._sim_id()))
+        rows = await proven(self.ocs.subscriber.get_sim_provider_status(self._sim_id()))
+        if not rows:  # the draw put a row there, and a fault empties lists
+            self.steps[-1][1] = "nothing told"
+            raise Stuck
         downloaded = any(row.get("status", "").lower() not in IN_STOCK for row in rows)
         await self._record("downloaded" if downloaded else "never downloaded")
         return downloaded
 
     async def _free_sim(self) -> None:
+        """The SIM goes to whoever draws next, so the line is read once more: the steps before took their time."""
+        self.steps.append(["line", "asked"])
+        if (await self._look()).others:
+            self.steps[-1][1] = "has another package"
+            raise Stuck
+        self.steps[-1][1] = "without packages"
         await self._record("sent", "free_sim")
-        await proven(self.upstream.ocs.subscriber.change_sim_status(self._sim_id(), "Free"))
+        await proven(self.ocs.subscriber.change_sim_status(self._sim_id(), "Free"))
         await self._record("done")
 
     async def _read_back(self, downloaded: bool) -> None:
         """The package is gone and the SIM is in stock, or it stays with whoever downloaded it."""
         self.steps.append(["read_back", "asked"])
-        line = await self._require_no_package()
-        if is_free(line) == downloaded:
+        seen = await self._look()
+        if seen.free == downloaded or (seen.free and seen.others):
             raise Stuck
         self.steps[-1][1] = "package gone, SIM " + ("stays affected" if downloaded else "free")
 
-    async def _require_no_package(self) -> Subscriber:
-        """The line as it is now."""
-        line = await proven(self.upstream.ocs.subscriber.get_single_subscriber(self.row.iccid or "", by="iccid"))
-        packages = await proven(self.upstream.ocs.packages.list_packages(line.get("subscriberId", 0)))
-        if self.row.package_id in {package.get("subscriberprepaidpackageid") for package in packages.get("packages", [])}:
+    async def _look(self) -> Seen:
+        """The line as it is now. It was moved, or still has the issued package: Stuck."""
+        line = await proven(self.ocs.subscriber.get_single_subscriber(self.row.iccid or "", by="iccid"))
+        if line.get("accountId") != self.row.account_id:
             raise Stuck
-        return line
+        held = await proven(self.ocs.packages.list_packages(line.get("subscriberId", 0)))
+        if has_issued(held, self.row):
+            raise Stuck
+        return Seen(is_free(line), has_others(held, self.row, self.ctx.deps.clock.now()))
 
     def _sim_id(self) -> int:
         if self.row.sim_id is None:
@@ -258,16 +290,17 @@ def manual_answer(row: IssuanceRow, request_id: str) -> tuple[int, dict[str, obj
     return refusal.status, refusal.body(request_id)
 
 
-def require_issued(row: IssuanceRow) -> None:
-    """Refuse what cannot be rolled back; nothing is sent then."""
+def require_issued(row: IssuanceRow, line: Line | None) -> Line:
+    """Refuse what cannot be rolled back; nothing is sent then. The line of what can be."""
     if row.state == "rollback_pending":
         raise rollback_running()
     if row.state == "rollback_unknown":
         raise manual(row)
-    if row.state != "issued":
+    if row.state != "issued" or line is None:
         raise NotIssued(
             f"This issuance is {row.state}, so there is no eSIM to give back",
             hint="An outcome that is not known is found out by itself; repeat the issuing call with its key to learn it",
         )
     if row.package_id is None:
         raise NotIssued("This issuance has no package id, so it cannot be rolled back automatically; a person has to", code=MANUAL)
+    return line

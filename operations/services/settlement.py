@@ -8,9 +8,10 @@ from operations.services.drawn_esim import DrawnEsim, found_esim
 from operations.services.evidence import Weighed, fit, template_of, weigh
 from operations.services.ledger import settle_failed, settle_issued
 from operations.services.purpose import nothing_drawn
-from operations.services.reconciliation import Survey, keep_answer, purpose_of, read_account
+from operations.services.reconciliation import keep_answer, purpose_of, read_account
 from operations.services.rollback import ROLLED_BACK
 from operations.services.stock import is_free
+from operations.services.survey import Survey
 from operations.services.upstream import reach_for
 from registry.errors import Conflict, NotFound
 from registry.ports import Line

@@ -1,14 +1,17 @@
 """Issuing an eSIM from an account's stock, and taking it back."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
+from clients.ocs.moment import wire_time
 from operations.deps import Ctx
 from operations.services.inventory_purpose import InventoryPurpose, IssuedData
+from operations.services.issued_line import LineHasPackages, issued_line
 from operations.services.ledger import Order, draw
+from operations.services.lines import Line
 from operations.services.package_window import PackageWindow
-from operations.services.purpose import NoInventory
+from operations.services.purpose import NoInventory, TakenBack, require_kept
 from operations.services.reached import Upstream
 from operations.services.rollback import LedgerData, NotIssued, ledger_row, require_issued, roll_back
 from operations.services.templates import find_template
@@ -17,6 +20,7 @@ from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, Once, operation
+from registry.policy import stamp
 from storage.issuance import IssuanceRow, find_issuance
 
 MOST = 9_007_199_254_740_991
@@ -67,6 +71,7 @@ async def own_account(ctx: Ctx, params: FromInventory) -> Upstream:
     upstream = await reach(ctx)
     if not await upstream.owns_account(params.account_id):
         raise NotFound("You have no account with this id", param="accountId", hint="list_reseller_accounts names yours")
+    require_kept(await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=key))
     ctx.stage()
     return upstream
 
@@ -81,7 +86,7 @@ async def own_account(ctx: Ctx, params: FromInventory) -> Upstream:
     status=201,
     access=own_account,
     title="Issue eSIM from inventory",
-    raises=[NotFound, NoInventory, EndOfLife, OcsError],
+    raises=[NotFound, NoInventory, TakenBack, EndOfLife, OcsError],
     examples=[
         Example(
             "A free eSIM with a package for 30 days",
@@ -114,6 +119,7 @@ async def issue_esim_from_inventory(ctx: Ctx, params: FromInventory, upstream: U
     person at the service settles it (MANUAL_RECONCILIATION_REQUIRED). The answer holds what installs the eSIM: keep it as you would
     a password. `esim.issued` goes to your webhook endpoints. Keys may not begin with `ord_` or `cni_`.
     """
+    require_time_left(params, ctx.now)
     await find_template(upstream, params.package_template_id, "packageTemplateId")
     purpose = InventoryPurpose(ctx.call.idempotency_key or "", ctx.call.request_id, ctx.deps.ids)
     order = Order(
@@ -128,17 +134,46 @@ async def issue_esim_from_inventory(ctx: Ctx, params: FromInventory, upstream: U
     return concluded.body
 
 
-async def own_issuance(ctx: Ctx, params: IssuanceRef) -> IssuanceRow:
-    """The caller's row, of an account that still is the caller's; a foreign one is not found."""
-    row = await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=params.issuance_key)
-    if row is None or not await (await reach(ctx)).owns_account(row.account_id):
-        raise NotFound(
-            "Your organisation issued nothing under this key",
-            param="idempotencyKey",
-            hint="Name the key that issue_esim_from_inventory was called with, or the id of an intent",
+def require_time_left(params: FromInventory, now: float) -> None:
+    """A package that has ended before it begins would cost an eSIM. Asked after the replay, which is for ever."""
+    dates = params.active_period
+    if dates is not None and dates.end.timestamp() <= now:
+        raise BadRequest(
+            f"activePeriod.end: {wire_time(dates.end)} is over; now it is {stamp(now)}",
+            param="activePeriod.end",
+            hint="Send an end that is still to come, in UTC",
         )
+
+
+class OwnIssuance(NamedTuple):
+    """A row of the caller's. `line` is where its eSIM is now; it is not asked for when nothing can be given back."""
+
+    row: IssuanceRow
+    line: Line | None
+
+
+async def own_issuance(ctx: Ctx, params: IssuanceRef) -> OwnIssuance:
+    """The row, of an account that still is the caller's, and of a line that still is there; a foreign one is not found."""
+    row = await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=params.issuance_key)
+    if row is None:
+        raise no_such_issuance()
+    upstream = await reach(ctx)
+    if not await upstream.owns_account(row.account_id):
+        raise no_such_issuance()
+    line = await issued_line(upstream, row) if row.state == "issued" else None
+    if row.state == "issued" and line is None:
+        raise no_such_issuance()
     ctx.stage()
-    return row
+    return OwnIssuance(row, line)
+
+
+def no_such_issuance() -> NotFound:
+    """Unknown keys, those of others, and those whose line was moved to others are answered alike."""
+    return NotFound(
+        "Your organisation issued nothing under this key",
+        param="idempotencyKey",
+        hint="Name the key that issue_esim_from_inventory was called with, or the id of an intent",
+    )
 
 
 @operation(
@@ -150,22 +185,23 @@ async def own_issuance(ctx: Ctx, params: IssuanceRef) -> IssuanceRow:
     moves=True,
     access=own_issuance,
     title="Roll back eSIM issuance",
-    raises=[NotFound, NotIssued, Conflict, OcsError],
+    raises=[NotFound, NotIssued, LineHasPackages, Conflict, OcsError],
     examples=[Example("The order was cancelled", {"idempotencyKey": KEY}, {"data": ROW})],
 )
-async def rollback_esim_issuance(ctx: Ctx, params: IssuanceRef, row: IssuanceRow) -> LedgerData:
+async def rollback_esim_issuance(ctx: Ctx, params: IssuanceRef, issuance: OwnIssuance) -> LedgerData:
     """Take an issued eSIM back: remove its package, and return the SIM to stock.
 
     A downloaded profile does not return to stock. Again: answers as before. MANUAL_RECONCILIATION_REQUIRED: do not repeat.
 
-    An intent's issuance is rolled back by the intent's id; the intent becomes failed with the code `rolled_back`. The key stays
-    used: what was rolled back is never issued again under it. An ambiguous answer of the charging system leaves the row
+    A line that has another package is refused (409 `line_has_packages`): remove that first. A line that was moved to another account
+    is not found. An intent's issuance is rolled back by the intent's id; the intent becomes failed with the code `rolled_back`. The
+    key stays used: what was rolled back is never issued again under it. An ambiguous answer of the charging system leaves the row
     `rollback_unknown` (502 MANUAL_RECONCILIATION_REQUIRED with the row), and nothing further is sent.
     """
     del params
+    row, line = issuance
     if row.state in ("rolled_back", "released"):
         return {"data": ledger_row(row)}
-    require_issued(row)
-    concluded = await roll_back(ctx, await reach(ctx), row)
+    concluded = await roll_back(ctx, require_issued(row, line), row)
     ctx.deps.wake_worker()
     return concluded.body

@@ -17,6 +17,7 @@ from operations.subscribers.own_package import packages_of
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, Once, operation
+from storage.placed import keep_placed
 
 T = TypeVar("T")
 NOT_IN_THIS_STATE = 14
@@ -205,4 +206,6 @@ async def assign_package(ctx: Ctx, params: PackageToAssign, line: Line) -> Data[
         params.package_template_id, line.subscriber_id, active_period=params.period, validity_days=params.validity_period
     )
     made = await fitting(assigning, REASONS)
-    return {"data": {**made, "packageId": made.get("subsPackageId", 0)}}
+    package_id = made.get("subsPackageId", 0)
+    ctx.at_close(keep_placed, package_id=package_id, now=ctx.now)
+    return {"data": {**made, "packageId": package_id}}

@@ -17,6 +17,7 @@ from operations.subscribers.packages import fitting, line_and_template
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, Once, operation
+from storage.placed import keep_placed
 
 REASONS = (
     "The template is probably no recurring one: names usually say, list_package_templates cannot tell for templates made elsewhere, and "
@@ -144,6 +145,9 @@ async def assign_recurring_package(ctx: Ctx, params: SeriesToStart, line: Line) 
     )
     made = await fitting(assigning, REASONS)
     info = made.get("packageInfo")
+    package_id = (info or {}).get("subscriberprepaidpackageid") or made.get("simInfo", {}).get("subsPackageId")
+    if package_id is not None:
+        ctx.at_close(keep_placed, package_id=package_id, now=ctx.now)
     first: FirstPackage | None = None if info is None else {**info, "packageId": info.get("subscriberprepaidpackageid", 0)}
     return {"data": {"packageInfo": first, "simInfo": made.get("simInfo", {})}}
 

@@ -19,7 +19,7 @@ from clients.webhooks.sender import Sender
 from storage.network_tables import EarlySightingTable
 from storage.statement import Query, table
 from tests.bridge.operator import ACCOUNT, DRAW, GIB, RESELLER, WEBHOOK, Operator, open_operator, used_of
-from tests.bridge.pushing import place, status
+from tests.bridge.pushing import kept, place, status
 from tests.clients.webhooks.receiver import receiver
 from tests.clients.webhooks.receiver import status as answering
 from tests.databases import NO_POSTGRES, empty, migrated_postgres
@@ -30,6 +30,7 @@ from transports.worker import Worker
 
 pytestmark = pytest.mark.anyio
 ISSUED = "esim.issued"
+ANOTHER = 8102
 LOOPBACK = parse_networks(["127.0.0.0/8"])
 QUICK = OutboundLimits(connections=20, keepalive_seconds=None, connect_seconds=2.0, total_seconds=2.0)
 EARLY = table(EarlySightingTable)
@@ -263,4 +264,53 @@ async def test_the_clock_of_the_network_may_run_some_seconds_behind(operator: Op
     operator.world.clock.advance(9)
     intent = await operator.draw()
     await operator.push(place(intent["esim"]["iccid"], at="2027-01-15T12:00:00"))
+    assert await operator.told(intent["id"]) == [ISSUED, "FR"]
+
+
+async def line_of(operator: Operator, iccid: str) -> Line:
+    return next(line for line in (await operator.world.network()).lines.values() if line.iccid == iccid)
+
+
+def asked(operator: Operator) -> int:
+    """How often the network was asked whose a line is."""
+    return [call.method for call in operator.calls()].count("getSingleSubscriber")
+
+
+async def test_who_had_a_line_is_not_told_where_it_is_after_it_moved_to_another_account(either: Operator) -> None:
+    operator = either
+    intent = await operator.draw()
+    iccid = intent["esim"]["iccid"]
+    line = await line_of(operator, iccid)
+    line.account_id = ANOTHER
+    for seconds in (0, 60, 60):
+        operator.world.clock.advance(seconds)
+        await operator.push(place(iccid, at=None))
+    assert (await operator.told(intent["id"]), await kept(operator.world), await kept_early(operator)) == ([ISSUED], [], 0)
+    line.account_id = ACCOUNT
+    await operator.push(place(iccid, 262, 2, None))
+    assert await operator.told(intent["id"]) == [ISSUED, "DE"]
+
+
+async def test_an_esim_is_told_in_the_country_where_the_account_before_was_seen_too(either: Operator) -> None:
+    operator = either
+    iccid = min(await free_lines(operator))
+    line = await line_of(operator, iccid)
+    line.account_id = ANOTHER
+    await operator.push(place(iccid, at=None))
+    line.account_id = ACCOUNT
+    operator.world.clock.advance(HOUR)
+    intent = await operator.draw()
+    assert intent["esim"]["iccid"] == iccid
+    before = asked(operator)
+    for seconds in (60, 60, 60):
+        operator.world.clock.advance(seconds)
+        await operator.push(place(iccid, at=None))
+    assert (await operator.told(intent["id"]), len(await kept(operator.world))) == ([ISSUED, "FR"], 3)
+    assert asked(operator) == before + 1
+
+
+async def test_where_nobody_can_say_whose_the_line_is_its_intent_is_told(operator: Operator) -> None:
+    intent = await operator.draw()
+    operator.world.sandbox.faults.add(Fault("getSingleSubscriber", drop_before=True))
+    await operator.push(place(intent["esim"]["iccid"], at=None))
     assert await operator.told(intent["id"]) == [ISSUED, "FR"]

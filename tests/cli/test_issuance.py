@@ -170,7 +170,7 @@ def test_a_key_that_is_settled_as_issued_answers_with_the_esim(counter: Counter)
 
 def test_a_key_that_is_settled_as_failed_says_that_nothing_was_drawn(counter: Counter) -> None:
     counter.lose("not-drawn", drawn=False)
-    assert counter.settle("not-drawn", "--failed") == f"not-drawn of {counter.organisation} is failed\n"
+    assert counter.settle("not-drawn", "--failed", "--early") == f"not-drawn of {counter.organisation} is failed\n"
     again = counter.issue("not-drawn")
     assert (again.status_code, again.json()["code"]) == (502, "issuance_failed")
     assert again.json()["hint"] == "Use a new key to draw one"
@@ -210,7 +210,7 @@ def test_an_esim_that_cannot_be_it_is_refused(counter: Counter) -> None:
 def test_what_is_not_open_is_not_settled(counter: Counter) -> None:
     counter.lose("once", drawn=False)
     assert counter.refused("once", "--rolled-back") == (1, "once: is outcome_unknown, which is settled with --issued ICCID or --failed\n")
-    counter.settle("once", "--failed")
+    counter.settle("once", "--failed", "--early")
     assert counter.refused("once", "--failed") == (1, "once: is failed, so there is nothing to settle\n")
     counter.lose_rollback("half")
     assert counter.refused("half", "--failed") == (1, "half: is rollback_unknown, which is settled with --rolled-back or --still-issued\n")
@@ -222,11 +222,11 @@ def test_what_is_not_open_is_not_settled(counter: Counter) -> None:
 
 def test_in_a_pipe_nobody_is_asked_and_nothing_is_settled(counter: Counter) -> None:
     counter.lose("asked", drawn=False)
-    words = ("issuance", "settle", "asked", "--org", counter.organisation, "--failed")
+    words = ("issuance", "settle", "asked", "--org", counter.organisation, "--failed", "--early")
     done = reseller(*words, cwd=counter.place, **counter.settings)
     assert done.returncode == 2
     assert done.stderr == "asked: --yes settles it without asking, where nobody can be asked; `reseller issuance list` shows the row\n"
-    counter.settle("asked", "--failed")
+    counter.settle("asked", "--failed", "--early")
 
 
 def test_a_person_at_a_terminal_sees_what_is_known_and_decides(counter: Counter) -> None:

@@ -1,6 +1,7 @@
 """Whoever is slow, and however long their queue is, nobody else waits for it."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 
@@ -10,7 +11,7 @@ from operations.services.delivery import Claimed
 from registry.limits import Tier
 from storage.connection import Connection
 from storage.events import NewEvent, emit
-from storage.fair_share import HEADS, HELD, OLDEST, choose
+from storage.fair_share import HEADS, HELD, LOOK_MS, OLDEST, choose
 from storage.outbox import CLAIM, LEASE_MS, claim
 from storage.statement import Statement, Value, postgresql_dialect, sqlite_dialect
 from tests.clients.webhooks.receiver import Receiver, receiver, status
@@ -170,7 +171,53 @@ def test_a_claim_finds_everybody_behind_a_backlog_of_fifty_thousand_in_one_go(op
         backlog(connection)
         chosen = choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000)
         assert [len([id for id in chosen if id.startswith(kind)]) for kind in ("dlv_a", "dlv_b")] == [8, 300]
-        assert chosen[:8] == [f"dlv_a{number}" for number in range(1, 9)]
+        assert [id for id in chosen if id.startswith("dlv_a")] == [f"dlv_a{number}" for number in range(1, 9)]
         batch = claim(connection, token="one", now_ms=NOW, most=1000)
         assert batch.taken == 308
         assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000) == []
+
+
+def hanging(connection: Connection, rows: int, organisations: int = 25) -> None:
+    """Due rows of organisations with 8 endpoints each; then one, younger, of another organisation."""
+    endpoints = organisations * 8
+    place, owner = f"(n - n/{endpoints}*{endpoints})", f"(n - n/{organisations}*{organisations})"
+    columns = "id, event_id, endpoint_id, organisation, state, attempt, attempts, due_ms, created_ms"
+    values = f"'dlv_' || n, 'evt_' || n, 'we_' || {place}, 'org_' || {owner}, 0, 0, 0, {NOW} - 90000 + n, 1"
+    told(connection, f"insert into delivery({columns}) select {values} from {numbers(connection, rows)}")
+    told(connection, f"insert into delivery({columns}) values ('dlv_new', 'evt_new', 'we_new', 'org_new', 0, 0, 0, {NOW}, 1)")
+
+
+def owners(connection: Connection) -> Counter[str]:
+    """How many places each organisation has."""
+    return Counter(organisation for (organisation,) in fetched(connection, "select organisation from delivery where lease is not null"))
+
+
+@pytest.mark.parametrize("rows", [60, 400, 8000])  # within the first view, within the second, behind both
+def test_who_has_nothing_under_way_comes_before_those_who_have_however_old_their_backlogs(opened: Opened, rows: int) -> None:
+    with opened() as connection:
+        hanging(connection, rows)
+        told(connection, "update delivery set due_ms = due_ms + 90000000 where id = 'dlv_new'")
+        assert claim(connection, token="before", now_ms=NOW, most=50).taken == 50
+        told(connection, "update delivery set due_ms = due_ms - 90000000 where id = 'dlv_new'")
+        assert set(owners(connection).values()) == {2}
+        batch = claim(connection, token="now", now_ms=NOW + LOOK_MS, most=1)
+        assert [row for (row,) in fetched(connection, "select id from delivery where lease = 'now'")] == ["dlv_new"]
+        assert batch.taken == 1
+
+
+def test_organisations_take_turns_for_the_places_and_hold_no_more_than_their_own(opened: Opened) -> None:
+    with opened() as connection:
+        hanging(connection, 8000)
+        claim(connection, token="one", now_ms=NOW, most=100)
+        held = owners(connection)
+        assert (held.total(), held.pop("org_new"), sorted(held.values())) == (100, 1, [3] + [4] * 24)
+        claim(connection, token="two", now_ms=NOW, most=1000)
+        held = owners(connection)
+        assert (held.total(), held["org_new"], set(held.values())) == (201, 1, {1, 8})
+        assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000) == []
+
+
+def test_of_those_with_as_many_under_way_the_oldest_comes_first(opened: Opened) -> None:
+    with opened() as connection:
+        hanging(connection, 8000)
+        assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=25) == [f"dlv_{number}" for number in range(1, 26)]

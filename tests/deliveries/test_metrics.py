@@ -159,3 +159,18 @@ async def test_its_address_has_metrics_and_nothing_else(office: PostOffice) -> N
             assert (await ask(bound, b"POST /metrics" + rest))[0] == "HTTP/1.1 405 Method Not Allowed"
             assert (await ask(bound, b"nonsense\r\n\r\n"))[0] == "HTTP/1.1 400 Bad Request"
             assert await ask(bound, b"GET /" + b"x" * 20_000 + rest) == ("", b"")
+
+
+async def test_whoever_is_still_asking_when_it_closes_is_let_go_without_a_word(office: PostOffice) -> None:
+    faults: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
+    with bind("127.0.0.1", 0) as bound:
+        async with metrics_door(Metrics(office.store, office.clock, Tally()), bound):
+            asking = [await asyncio.open_connection("127.0.0.1", port_of(bound)) for _ in range(5)]
+            for _, writer in asking:
+                writer.write(b"GET /met")
+            await ask(bound, b"GET / HTTP/1.1\r\n\r\n")  # by now the others are being read
+        for reader, writer in asking:
+            assert await reader.read() == b""
+            writer.close()
+    assert faults == []

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from clients.ocs.moment import wire_time
 from clients.ocs.wire.package import Package
 from clients.ocs.wire.subscriber import Subscriber
-from operations.services.evidence import Scene, judge
+from operations.services.evidence import Scene, by_iccid, judge
 from storage.issuance import IssuanceRow
+from storage.reconciling import Known
 from storage.stock import Look
 
 SENT = 1_800_014_400.0
@@ -51,6 +52,11 @@ def issuance(key: str = "key", **known: object) -> IssuanceRow:
         clear_since=None,
     )
     return row._replace(**known)
+
+
+def known_from(row: IssuanceRow) -> Known:
+    """What such a row tells of its ICCID."""
+    return Known(row.organisation, row.key, row.state, row.iccid or "", row.held, row.package_id)
 
 
 def package(kind: str, id: int) -> Package:
@@ -103,11 +109,11 @@ SPOTS = st.lists(
 )
 
 
-def scene_of(spots: list[Spot], *, look_complete: bool, complete: bool) -> tuple[Look, Scene, list[IssuanceRow]]:
+def scene_of(spots: list[Spot], *, look_complete: bool, complete: bool) -> tuple[Look, Scene, list[Known]]:
     """The account, the look before the draw, and what the ledger knows."""
     lines: dict[str, Subscriber] = {}
     packages: dict[str, list[Package]] = {}
-    known: list[IssuanceRow] = []
+    known: list[Known] = []
     for place, spot in enumerate(spots):
         iccid = f"89{place}"
         if spot.now != "gone":
@@ -118,9 +124,9 @@ def scene_of(spots: list[Spot], *, look_complete: bool, complete: bool) -> tuple
             }
             packages[iccid] = [package(kind, 100 * place + at) for at, kind in enumerate(spot.kinds)]
         if spot.holder == "somebody":
-            known.append(issuance(f"other-{place}", state="issued", iccid=iccid, held=iccid, package_id=100 * place))
+            known.append(known_from(issuance(f"other-{place}", state="issued", iccid=iccid, held=iccid, package_id=100 * place)))
     free = "\n".join(f"89{place}" for place, spot in enumerate(spots) if spot.stocked)
-    return Look("stk_a", 8101, SENT - 1, int(look_complete), free, ""), Scene(lines, complete, packages), known
+    return Look("stk_a", 8101, SENT - 1, int(look_complete), free, ""), Scene(by_iccid(list(lines.values())), complete, packages), known
 
 
 @settings(max_examples=600, deadline=None)
@@ -148,7 +154,7 @@ def test_only_one_unclaimed_line_that_shows_the_draw_is_success_and_only_nothing
 def judged(spots: list[Spot], *known: IssuanceRow, returned: str = "") -> tuple[str, str | None]:
     """The verdict, and on which line."""
     look, scene, others = scene_of(spots, look_complete=True, complete=True)
-    verdict = judge(issuance(), look._replace(returned=returned), scene, [*others, *known])
+    verdict = judge(issuance(), look._replace(returned=returned), scene, [*others, *map(known_from, known)])
     return verdict.kind, verdict.candidate and verdict.candidate.iccid
 
 

@@ -7,10 +7,11 @@ import anyio
 import pytest
 
 from clients.sandbox.ocs import packages
-from operations.services.reconciliation import Reconciliation, Survey, apply, find_out
+from operations.services.reconciliation import Reconciliation, apply, find_out
+from operations.services.survey import Survey
 from registry.limits import Tier
 from storage.accounts import set_connection
-from storage.reconciling import claim_unknown
+from storage.reconciling import Place, claim_unknown
 from tests.databases import migrated_postgres
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
 
@@ -296,7 +297,7 @@ async def test_a_worker_whose_lease_ran_out_settles_nothing(issuing: Issuing) ->
     deps = issuing.world.pipeline.deps
     issuing.world.clock.advance(30)
     now = int(deps.clock.now() * 1000)
-    [row] = await deps.store.write(claim_unknown, token="stalled", now_ms=now, most=1)
+    [row] = await deps.store.write(claim_unknown, place=Place(issuing.operator.organisation, ACCOUNT), token="stalled", now_ms=now, most=1)
     finding = await find_out(deps, row, Survey(deps))
     assert finding.verdict.kind == "clear"
     late = issuing.outsider()
@@ -309,7 +310,9 @@ async def test_a_worker_whose_lease_ran_out_settles_nothing(issuing: Issuing) ->
 async def test_a_worker_that_stalled_does_not_take_what_it_read_for_the_present(issuing: Issuing) -> None:
     await issuing.lose("order-1", drawn=False)
     deps = issuing.world.pipeline.deps
-    [row] = await deps.store.write(claim_unknown, token="stalled", now_ms=int(deps.clock.now() * 1000), most=1)
+    [row] = await deps.store.write(
+        claim_unknown, place=Place(issuing.operator.organisation, ACCOUNT), token="stalled", now_ms=int(deps.clock.now() * 1000), most=1
+    )
     finding = await find_out(deps, row._replace(clear_since=deps.clock.now() - 14 * MINUTE), Survey(deps))
     issuing.world.clock.advance(HOUR)
     stalled = row._replace(clear_since=finding.at - 14 * MINUTE)

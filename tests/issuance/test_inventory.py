@@ -253,6 +253,13 @@ async def test_an_own_token_reaches_all_accounts_of_its_reseller_and_no_other(st
     assert [(row.key, row.state) for row in await stage.ledger()] == [("k8101", "issued"), ("k8104", "issued")]
 
 
+async def test_a_window_that_is_over_draws_nothing_and_frees_the_key(stage: Stage) -> None:
+    over = {"start": "2025-12-21", "end": "2025-12-22"}
+    said = await stage.issue(activePeriod=over)
+    assert (said.status_code, said.json()["param"], stage.dispatches()) == (400, "activePeriod.end", 0)
+    assert (await stage.issue()).status_code == 201
+
+
 async def test_an_account_without_a_free_esim_is_a_lasting_409(stage: Stage) -> None:
     await stage.take_stock_away()
     first = await stage.issue()
@@ -262,7 +269,8 @@ async def test_an_account_without_a_free_esim_is_a_lasting_409(stage: Stage) -> 
             {
                 "error": "Account 8101 has no free eSIM; nothing was drawn",
                 "code": "no_inventory",
-                "hint": "esim_status_per_account counts the free ones; ask your provider for more, or move lines in with move_subscribers",
+                "hint": "esim_status_per_account counts the free ones; take eSIMs back with rollback_esim_issuance, "
+                "or ask your provider for more",
             },
         )
     )

@@ -1,5 +1,8 @@
 """rollback_esim_issuance: an eSIM goes back to stock once, or nobody knows and nothing further is sent."""
 
+from itertools import groupby
+
+import httpx
 import orjson
 import pytest
 from inline_snapshot import snapshot
@@ -12,11 +15,13 @@ from storage.issuance import Drawn, NewIssuance, begin_issuance, issue
 from storage.orphans import recover_orphans
 from storage.replicas import LEASE_SECONDS
 from tests.issuance.road import Gate, held
-from tests.issuance.stage import ACCOUNT, DELETE, DRAW, ISSUE, TEMPLATE, WRITES, Stage, another_process, untold, whole
+from tests.issuance.stage import ACCOUNT, DELETE, DRAW, ISSUE, TEMPLATE, WRITES, Stage, another_process, untold
 
 pytestmark = pytest.mark.anyio
 PROVIDER, FREE, LINE, PACKAGES = "getSimProviderStatus", "changeSimStatus", "getSingleSubscriber", "listSubscriberPrepaidPackages"
-STEPS = [DELETE, PROVIDER, FREE, LINE, PACKAGES]
+LOOK = [LINE, PACKAGES]
+STEPS = [*LOOK, DELETE, PROVIDER, *LOOK, FREE, *LOOK]
+"""Of the call with the token; the one that asks for a token looks at the line, too."""
 KEYS = ["packages", "a/b", "a%2Fb", "what?x=1", "tag#1", "/", "//", "%", "a+b", ".", "..", "...", "~!$&'()*,;=:@[]{}|\\^`<>\"", "K" * 255]
 
 
@@ -26,7 +31,7 @@ async def test_an_esim_goes_back_to_stock(stage: Stage) -> None:
     before = len(stage.world.sandbox.calls)
     challenge = await stage.ask_to_return()
     assert (challenge.status_code, challenge.json()["route"]) == (202, f"DELETE {ISSUE}/{{idempotencyKey}}")
-    assert stage.methods(before) == []
+    assert stage.methods(before) == [LINE]
     said = await stage.ask_to_return(token=challenge.json()["confirm_token"])
     assert (said.status_code, said.json()) == snapshot(
         (
@@ -43,7 +48,7 @@ async def test_an_esim_goes_back_to_stock(stage: Stage) -> None:
             },
         )
     )
-    assert stage.methods(before) == STEPS
+    assert stage.methods(before) == [LINE, *STEPS]
     line = await stage.line(esim["iccid"])
     assert (line.sim.status, line.packages, await stage.free()) == ("FREE", [], free)
 
@@ -59,11 +64,21 @@ async def test_a_second_roll_back_answers_as_the_first_and_sends_nothing(stage: 
     assert stage.methods(before) == []
 
 
-async def test_the_key_of_what_was_rolled_back_replays_and_draws_nothing(stage: Stage) -> None:
-    first = await stage.issue()
+async def test_the_key_of_what_was_rolled_back_shows_nothing_of_it_and_draws_nothing(stage: Stage) -> None:
+    first = (await stage.issue()).json()["data"]
     await stage.give_back()
-    assert whole(await stage.issue()) == (201, first.content, "true")
+    said = await stage.issue()
+    assert (said.status_code, said.json()["code"]) == (409, "issuance_taken_back")
+    assert first["iccid"] not in said.text and first["activationCode"] not in said.text
     assert stage.dispatches() == 1
+
+
+async def test_the_key_of_an_intent_that_was_rolled_back_shows_nothing_of_it(stage: Stage) -> None:
+    intent = (await stage.intend()).json()
+    await stage.give_back(intent["id"])
+    said = await stage.intend()
+    assert (said.status_code, said.json()["code"]) == (409, "issuance_taken_back")
+    assert intent["esim"]["activation_code"] not in said.text and stage.dispatches() == 1
 
 
 async def test_an_esim_that_went_back_is_drawn_again_and_belongs_to_the_new_key_alone(stage: Stage) -> None:
@@ -87,7 +102,7 @@ async def test_a_profile_that_was_downloaded_stays_affected(stage: Stage, status
     before = len(stage.world.sandbox.calls)
     said = await stage.give_back()
     assert (said.status_code, said.json()["data"]["status"]) == (200, "rolled_back")
-    assert stage.methods(before) == [DELETE, PROVIDER, LINE, PACKAGES]
+    assert stage.methods(before) == [LINE, *LOOK, DELETE, PROVIDER, *LOOK]
     line = await stage.line(esim["iccid"])
     assert (line.sim.status, line.packages) == ("AFFECTED", [])
 
@@ -109,7 +124,7 @@ async def test_the_path_is_read_once_so_no_two_keys_meet(stage: Stage) -> None:
 
 
 AMBIGUOUS = {
-    f"{method}, {name}": (method, faults)
+    f"{method}, {name}": (method, STEPS.index(method), faults)
     for method in (DELETE, FREE)
     for name, faults in {
         "dropped before": [Fault(method, drop_before=True)],
@@ -121,26 +136,28 @@ AMBIGUOUS = {
         "code 3": [Fault(method, code=3)],
     }.items()
 } | {
-    f"{method}, {name}": (method, [fault, fault])
-    for method in (PROVIDER, LINE, PACKAGES)
+    f"{method} after {gate}, {name}": (gate, STEPS.index(method, STEPS.index(gate)), [fault, fault])
+    for gate, method in ((PROVIDER, PROVIDER), (PROVIDER, LINE), (PROVIDER, PACKAGES), (FREE, LINE), (FREE, PACKAGES))
     for name, fault in {
         "dropped": Fault(method, drop_before=True),
         "malformed": Fault(method, malformed=True),
         "code 6": Fault(method, code=6),
     }.items()
 }
-AMBIGUOUS["changeSimStatus, code 14"] = (FREE, [Fault(FREE, code=14)])
+AMBIGUOUS["changeSimStatus, code 14"] = (FREE, STEPS.index(FREE), [Fault(FREE, code=14)])
 
 
 @pytest.mark.parametrize("trouble", AMBIGUOUS)
 @pytest.mark.rule("3.6.3")
 async def test_after_the_first_ambiguous_answer_nothing_further_is_sent(stage: Stage, trouble: str) -> None:
-    method, faults = AMBIGUOUS[trouble]
+    reached, last, faults = AMBIGUOUS[trouble]
     issued = await stage.issue()
     token = await stage.token()
     before = len(stage.world.sandbox.calls)
-    stage.trouble(*faults)
-    said = await stage.ask_to_return(token=token)
+    gate = stage.road.gates[reached] = Gate()
+    async with held(gate, lambda: stage.ask_to_return(token=token)) as answers:
+        stage.trouble(*faults)
+    said = answers[0]
     body = untold(said)
     assert (said.status_code, body) == snapshot(
         (
@@ -163,7 +180,7 @@ async def test_after_the_first_ambiguous_answer_nothing_further_is_sent(stage: S
         )
     )
     asked = stage.methods(before)
-    assert list(dict.fromkeys(asked)) == STEPS[: STEPS.index(method) + 1]
+    assert [name for name, _ in groupby(asked)] == STEPS[: last + 1]
     assert len([name for name in asked if name in WRITES]) == len({name for name in asked if name in WRITES})
     stage.world.sandbox.faults.clear()
     for _ in range(3):
@@ -171,7 +188,9 @@ async def test_after_the_first_ambiguous_answer_nothing_further_is_sent(stage: S
         await stage.world.store.write(recover_orphans, now=stage.world.clock.now())
         again = await stage.give_back()
         assert (again.status_code, untold(again)) == (502, body)
-    assert whole(await stage.issue()) == (201, issued.content, "true")
+    replayed = await stage.issue()
+    assert (replayed.status_code, replayed.json()["code"]) == (409, "issuance_taken_back")
+    assert issued.json()["data"]["activationCode"] not in replayed.text
     assert stage.methods(before) == asked
     assert await stage.states() == {"k": "rollback_unknown"}
 
@@ -188,7 +207,7 @@ async def test_a_package_that_is_gone_already_is_no_hindrance(stage: Stage) -> N
 
 async def test_a_release_that_the_read_back_does_not_show_is_unknown(stage: Stage) -> None:
     await stage.issue()
-    gate = stage.road.gates[LINE] = Gate()
+    gate = stage.road.gates[FREE] = Gate(back=True)
     token = await stage.token()
     async with held(gate, lambda: stage.ask_to_return(token=token)) as answers:
         iccid = (await stage.ledger())[0].iccid or ""
@@ -214,7 +233,7 @@ async def test_a_definite_refusal_of_the_first_step_leaves_it_issued(stage: Stag
     stage.trouble(Fault(DELETE, code=code))
     said = await stage.give_back()
     assert (said.status_code, said.json()["ocs_code"]) == (502, code)
-    assert stage.methods(before) == [DELETE] and await stage.states() == {"k": "issued"}
+    assert stage.methods(before) == [LINE, *LOOK, DELETE] and await stage.states() == {"k": "issued"}
     assert (await stage.give_back()).json()["data"]["status"] == "rolled_back"
 
 
@@ -322,6 +341,125 @@ async def test_whoever_lost_the_account_gives_nothing_back(stage: Stage, why: st
     said = await stage.ask_to_return(token=token)
     assert said.status_code == {"moved": 404, "disconnected": 409, "downgraded": 402}[why]
     assert stage.sent(DELETE) == [] and await stage.states() == {"k": "issued"}
+
+
+async def put_package(stage: Stage, iccid: str) -> httpx.Response:
+    """One more package on a line."""
+    path, body = f"/v1/subscribers/{iccid}/packages", {"packageTemplateId": TEMPLATE}
+    said = await stage.http.post(path, json=body, headers={"Idempotency-Key": "one-more"})
+    assert said.status_code == 201, said.text
+    return said
+
+
+async def test_a_line_that_was_moved_to_another_account_is_not_found(stage: Stage) -> None:
+    iccid = (await stage.issue()).json()["data"]["iccid"]
+    token = await stage.token()
+    line = await stage.line(iccid)
+    line.account_id = 8102
+    for said in (await stage.ask_to_return(token=token), await stage.ask_to_return()):
+        assert (said.status_code, untold(said)) == (404, untold(await stage.ask_to_return("none")))
+    assert stage.sent(DELETE) == [] and await stage.states() == {"k": "issued"}
+    line.account_id = ACCOUNT
+    assert (await stage.give_back()).json()["data"]["status"] == "rolled_back"
+
+
+async def test_a_line_that_is_moved_meanwhile_is_not_freed(stage: Stage) -> None:
+    iccid = (await stage.issue()).json()["data"]["iccid"]
+    token = await stage.token()
+    gate = stage.road.gates[PROVIDER] = Gate()
+    async with held(gate, lambda: stage.ask_to_return(token=token)) as answers:
+        (await stage.line(iccid)).account_id = 8102
+    assert (answers[0].status_code, answers[0].json()["details"]["status"]) == (502, "rollback_unknown")
+    assert stage.sent(FREE) == [] and (await stage.line(iccid)).sim.status == "AFFECTED"
+
+
+@pytest.mark.parametrize("other", ["waiting", "running", "blocked"])
+async def test_a_line_with_another_package_gives_nothing_back(stage: Stage, other: str) -> None:
+    iccid = (await stage.issue()).json()["data"]["iccid"]
+    await put_package(stage, iccid)
+    line = await stage.line(iccid)
+    more = line.packages[-1]
+    more.active = other != "blocked"
+    if other == "running":
+        more.activated, more.expires = int(stage.world.clock.now()), int(stage.world.clock.now() + DAY)
+    before = len(stage.world.sandbox.calls)
+    said = await stage.give_back()
+    assert (said.status_code, untold(said)) == snapshot(
+        (
+            409,
+            {
+                "error": "This eSIM's line has another package or series, so it cannot go back to stock; nothing was taken back",
+                "code": "line_has_packages",
+                "hint": "Remove it first: delete_subscriber_package, or stop_resume_recurring_package for a series; "
+                "list_subscriber_packages shows what the line has",
+            },
+        )
+    )
+    assert stage.methods(before) == [LINE, *LOOK] and await stage.states() == {"k": "issued"}
+    line.packages.remove(more)
+    assert (await stage.give_back()).json()["data"]["status"] == "rolled_back"
+
+
+@pytest.mark.parametrize(("ended", "status"), [({}, 409), ({"nbOccurrence": 2}, 409), ({"nbOccurrence": 1}, 200), ({"active": False}, 200)])
+async def test_a_series_hinders_as_long_as_it_makes_packages(stage: Stage, ended: dict[str, object], status: int) -> None:
+    await stage.issue()
+    series = {"id": 9, "template": 1, "templateName": "Weekly", "subscriber": 1, "nbCreated": 1, "active": True, **ended}
+    answer = {"status": {"code": 0, "msg": "OK"}, PACKAGES: {"recurring": [series], "callUseSingleCounter": False}}
+    stage.road.answers[PACKAGES] = orjson.dumps(answer)
+    said = await stage.give_back()
+    assert (said.status_code, said.json().get("code")) == (status, "line_has_packages" if status == 409 else None)
+    assert len(stage.sent(DELETE)) == (status == 200)
+
+
+@pytest.mark.parametrize(("ago", "status"), [(1, 409), (DAY, 200)])
+async def test_a_package_that_expired_a_while_ago_is_no_hindrance(stage: Stage, ago: float, status: int) -> None:
+    iccid = (await stage.issue()).json()["data"]["iccid"]
+    await put_package(stage, iccid)
+    more, now = (await stage.line(iccid)).packages[-1], stage.world.clock.now()
+    more.activated, more.expires = int(now - 30 * DAY), int(now - ago)
+    assert (await stage.give_back()).status_code == status
+
+
+async def test_a_package_that_comes_meanwhile_keeps_the_sim_from_stock(stage: Stage) -> None:
+    iccid = (await stage.issue()).json()["data"]["iccid"]
+    token = await stage.token()
+    gate = stage.road.gates[PROVIDER] = Gate()
+    async with held(gate, lambda: stage.ask_to_return(token=token)) as answers:
+        await put_package(stage, iccid)
+    assert (answers[0].status_code, answers[0].json()["details"]["status"]) == (502, "rollback_unknown")
+    line = await stage.line(iccid)
+    assert stage.sent(FREE) == [] and (line.sim.status, len(line.packages)) == ("AFFECTED", 1)
+
+
+async def test_a_package_of_the_next_key_is_not_held_against_a_call_that_was_overtaken(stage: Stage) -> None:
+    first = (await stage.issue("first")).json()["data"]
+    other, token = await another_process(stage), await stage.token("first")
+    gate = stage.road.gates[PACKAGES] = Gate()
+    async with held(gate, lambda: stage.ask_to_return("first", token=token)) as answers, other.client(stage.me.secret) as http:
+        await stage.give_back("first", http=http)
+        assert (await stage.issue("second", http=http)).json()["data"]["iccid"] == first["iccid"]
+    assert (answers[0].status_code, answers[0].json()["code"]) == (409, "idempotency_in_progress")
+    assert await stage.states() == {"first": "rolled_back", "second": "issued"} and len(stage.sent(DELETE)) == 1
+
+
+@pytest.mark.parametrize("body", [{}, {PROVIDER: None}, {PROVIDER: []}])
+async def test_a_provider_that_tells_nothing_is_no_proof_that_the_profile_is_unused(stage: Stage, body: dict[str, object]) -> None:
+    iccid = (await stage.issue()).json()["data"]["iccid"]
+    stage.road.answers[PROVIDER] = orjson.dumps({"status": {"code": 0, "msg": "OK"}, **body})
+    said = await stage.give_back()
+    assert (said.status_code, said.json()["details"]["status"]) == (502, "rollback_unknown")
+    assert stage.sent(FREE) == [] and (await stage.line(iccid)).sim.status == "AFFECTED"
+
+
+@pytest.mark.parametrize("method", [LINE, PACKAGES])
+async def test_a_look_that_fails_before_anything_was_sent_leaves_it_issued(stage: Stage, method: str) -> None:
+    await stage.issue()
+    token = await stage.token()
+    stage.trouble(Fault(method, drop_before=True), Fault(method, drop_before=True))
+    said = await stage.ask_to_return(token=token)
+    assert (said.status_code, said.json()["code"]) == (502, "ocs_error")
+    assert stage.sent(DELETE) == [] and await stage.states() == {"k": "issued"}
+    assert (await stage.give_back()).json()["data"]["status"] == "rolled_back"
 
 
 async def test_a_confirm_token_is_for_one_key_and_one_use(stage: Stage) -> None:

@@ -1,5 +1,6 @@
 """What the callers want: eSIMs, each under a key of its own, and some of them given back."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -8,12 +9,12 @@ import httpx
 
 from tests.kill.network import TEMPLATE, Drawn, Network
 from tests.kill.stage import Tenant
+from tests.simulation.clients import RELEASE, UNSURE, understood
+from tests.simulation.errands import INTENT, INVENTORY
 from tests.simulation.history import History, Key, Kind
+from tests.simulation.replica import Said
 
-ISSUE, INTENT, ROLLBACK = "issue_esim_from_inventory", "create_connectivity_intent", "rollback_esim_issuance"
-NOT_OURS = {401, 409, 429, 503}
-"""Statuses of answers that are not bound to the key; 409 is where it says that there is no free eSIM."""
-UNSURE = ("OUTCOME_UNKNOWN", "MANUAL_RECONCILIATION_REQUIRED")
+ISSUE, ROLLBACK = INVENTORY, RELEASE
 
 
 @dataclass(slots=True)
@@ -29,6 +30,10 @@ class Errand:
     ledger_key: str | None = None
     """What the ledger calls it: the key, or the intent's id."""
     given_back: bool = False
+    call: int = 0
+    """What stands for all its calls where nothing tells which of them it was; no answer is noted under it."""
+    confirmed: list[int] = field(default_factory=list[int])
+    """The calls that were to give it back and had a token: only these may send anything."""
     bodies: set[bytes] = field(default_factory=set[bytes])
     """Every final answer that the key has had: there should be one."""
 
@@ -41,16 +46,6 @@ class Errand:
     def operation(self) -> str:
         """Which operation draws it."""
         return ISSUE if self.asks.days is not None else INTENT
-
-    @property
-    def number(self) -> int:
-        """What tells its dispatch from all others."""
-        return number_of(self.asks)
-
-
-def number_of(asks: Drawn) -> int:
-    """The days, which are its own; an intent has none, and a template of its own in its account."""
-    return asks.days if asks.days is not None else asks.template * 10_000 + asks.account
 
 
 def inventory_errand(network: Network, tenant: Tenant, key: str) -> Errand:
@@ -92,24 +87,12 @@ class Callers:
     async def issue(self, http: httpx.AsyncClient, errand: Errand) -> httpx.Response | None:
         """One call with the errand's key. None: the server died before it had answered."""
         if errand.product is None:
-            body: Mapping[str, Any] = {"accountId": errand.asks.account, "packageTemplateId": TEMPLATE, "validityPeriod": errand.asks.days}
+            body: dict[str, Any] = {"accountId": errand.asks.account, "packageTemplateId": TEMPLATE, "validityPeriod": errand.asks.days}
             path = "/v1/subscribers/issue-from-inventory"
         else:
             path, body = "/v1/connectivity/intents", {"plan": errand.product}
-        call = self._begin(errand)
-        try:
-            said = await http.post(path, json=body, headers=bearer(errand.tenant) | {"Idempotency-Key": errand.key})
-        except httpx.TransportError as broken:
-            self._add("info", call, errand, type(broken).__name__)
-            return None
-        kind, detail = understood(said)
-        self._add(kind, call, errand, detail)
-        assert kind != "fault", f"{said.status_code}: {said.text}"
-        if kind in ("ok", "fail"):
-            errand.decided = kind
-            errand.bodies.add(said.content)
-            errand.iccid = detail if kind == "ok" else None
-        if errand.product is not None and said.status_code == 201:
+        said = await self._send(http, "POST", path, errand, errand.operation, {"Idempotency-Key": errand.key}, body)
+        if said is not None and errand.product is not None and said.status_code == 201:
             errand.ledger_key = said.json()["id"]
         return said
 
@@ -117,39 +100,44 @@ class Callers:
         """Ask, confirm. None: the server died before it had answered."""
         path = f"/v1/subscribers/issue-from-inventory/{errand.ledger_key}"
         errand.given_back = True
+        asked = await self._send(http, "DELETE", path, errand, ROLLBACK, {})
+        if asked is None or asked.status_code != 202:
+            return asked
+        return await self._send(http, "DELETE", path, errand, ROLLBACK, {"X-Confirm-Token": str(asked.json()["confirm_token"])})
+
+    async def _send(
+        self,
+        http: httpx.AsyncClient,
+        method: str,
+        path: str,
+        errand: Errand,
+        operation: str,
+        headers: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
+    ) -> httpx.Response | None:
+        """One call, noted before and after."""
+        history, name = self.history, errand.name
+        errand.call = errand.call or history.begin(self._clock.now(), operation, name)
+        call = history.begin(self._clock.now(), operation, name)
+        errand.confirmed += [call] if "X-Confirm-Token" in headers else []
         try:
-            asked = await http.delete(path, headers=bearer(errand.tenant))
-            if asked.status_code != 202:
-                return asked
-            token = {"X-Confirm-Token": str(asked.json()["confirm_token"])}
-            return await http.delete(path, headers=bearer(errand.tenant) | token)
+            said = await http.request(method, path, json=body, headers={**bearer(errand.tenant), **headers})
         except httpx.TransportError:
+            history.add(self._clock.now(), "info", call, operation, name, "gone")
             return None
+        kind, detail = read(operation, said)
+        lasts = operation != ROLLBACK and kind in ("ok", "fail")
+        digest = hashlib.sha256(said.content).hexdigest()[:16] if lasts else ""
+        history.add(self._clock.now(), kind, call, operation, name, detail, digest)
+        if lasts:
+            errand.decided = "ok" if kind == "ok" else "fail"
+            errand.bodies.add(said.content)
+            errand.iccid = detail if kind == "ok" else None
+        return said
 
-    def _begin(self, errand: Errand) -> int:
-        self.history.calls += 1
-        self._add("invoke", self.history.calls, errand, "")
-        return self.history.calls
 
-    def _add(self, kind: Any, call: int, errand: Errand, detail: str) -> None:
-        self.history.add(self._clock.now(), kind, call, errand.operation, errand.name, detail)
-
-
-def understood(said: httpx.Response) -> tuple[Kind | Literal["fault"], str]:
-    """What an answer means for the key."""
+def read(operation: str, said: httpx.Response) -> tuple[Kind, str]:
+    """What an answer means for the key, as the simulation's callers see it. A fault of the service is no answer."""
     body = said.json()
-    if said.status_code == 201:
-        return understood_intent(body) if "object" in body else ("ok", body["data"]["iccid"])
-    code = str(body.get("code"))
-    if code in UNSURE:
-        return "info", code
-    if said.status_code == 500:
-        return "fault", code
-    return ("refused" if said.status_code in NOT_OURS and code != "no_inventory" else "fail"), code
-
-
-def understood_intent(body: Mapping[str, Any]) -> tuple[Kind, str]:
-    """An intent tells by its status."""
-    if body["status"] == "succeeded":
-        return "ok", body["esim"]["iccid"]
-    return ("fail" if body["status"] == "failed" else "info"), str((body["error"] or {}).get("code"))
+    assert said.status_code != 500 or body.get("code") in UNSURE, said.text
+    return understood(operation, Said(said.status_code, body, said.content, "idempotent-replayed" in said.headers))

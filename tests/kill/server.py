@@ -1,8 +1,9 @@
 """The service as `reseller serve` composes it, except for its clock, and for the ports at whose points it is to die.
 
-`python -m tests.kill.server CLOCK` is a nursery: it imports everything, and for each line on its input it forks a server, which is a
-process of its own and does all the rest of a start. It says `pid`, then `ended` with the exit code; the server says `ready` when it
-listens, and `settled SECONDS` when it has done what was due at a moment that the clock was moved to.
+`python -m tests.kill.server` is a nursery: it imports everything, and for each line on its input it forks a server, which is a process of
+its own, has the settings, the directory and the clock of that line, and does all the rest of a start. It says `pid`, then `ended` with
+the exit code; the server says `ready` when it listens, and `settled SECONDS` when it has done what was due at a moment that the clock
+was moved to.
 """
 
 import importlib
@@ -89,10 +90,14 @@ async def live(clock: SharedClock, port: int, point: Point | None, *, settles: b
             tasks.cancel_scope.cancel()
 
 
-def serve(clock: SharedClock, order: dict[str, Any]) -> None:
+def serve(order: dict[str, Any]) -> None:
     """What a forked server does."""
+    os.chdir(order["place"])
+    os.environ.update(order["settings"])
+    with Path(order["log"]).open("ab") as log:
+        os.dup2(log.fileno(), sys.stderr.fileno())
     point = None if order["point"] is None else Point(*order["point"])
-    run(live(clock, order["port"], point, settles=order["settles"]))
+    run(live(SharedClock(Path(order["clock"])), order["port"], point, settles=order["settles"]))
 
 
 def attend(pid: int) -> None:
@@ -106,22 +111,21 @@ def attend(pid: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def main(path: str) -> None:
+def main() -> None:
     """Bear servers until the input ends."""
     for name in LATER:
         importlib.import_module(name)
-    clock = SharedClock(Path(path))
     pid = 0
     while line := sys.stdin.readline():
         if pid:
             os.waitpid(pid, 0)
         pid = os.fork()
         if pid == 0:
-            serve(clock, orjson.loads(line))
+            serve(orjson.loads(line))
             return
         say(f"pid {pid}")
         attend(pid)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

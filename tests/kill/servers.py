@@ -6,7 +6,8 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import orjson
@@ -23,13 +24,51 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-class Servers:
-    """The one that runs, and the nursery that bears it."""
+class Nursery:
+    """A process with all imports done, which is forked for every server: it serves any number of stages, one at a time."""
 
-    def __init__(self, place: Path, clock: Path, settings: Mapping[str, str]) -> None:
-        self._place, self._clock, self._settings = place, clock, settings
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def order(self, **order: object) -> None:
+        """One more server."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(orjson.dumps(order) + b"\n")
+
+    async def line(self) -> str:
+        """What it or its server says next."""
+        assert self._process.stdout is not None
+        return (await self._process.stdout.readline()).decode().strip()
+
+
+@asynccontextmanager
+async def nursery(place: Path) -> AsyncGenerator[Nursery]:
+    """It ends with its input, and a server with it: no process is left behind."""
+    with (place / "nursery.log").open("ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "tests.kill.server"),
+            cwd=place,
+            env=environment(),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+        )
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        yield Nursery(process)
+    finally:
+        process.stdin.close()
+        await process.stdout.read()
+        await process.wait()
+
+
+class Servers:
+    """The one that runs."""
+
+    def __init__(self, nursery: Nursery, place: Path, clock: Path, settings: Mapping[str, str]) -> None:
+        self._nursery, self._place, self._clock, self._settings = nursery, place, clock, settings
+        self._log = place / "servers.log"
         self.port = free_port()
-        self._nursery: Process | None = None
         self._pid: int | None = None
 
     @property
@@ -39,9 +78,16 @@ class Servers:
 
     async def start(self, point: Point | None = None, *, settles: bool = True) -> None:
         """The next one, which dies at a point where one is given; returns when it listens. `settles`: it does the chores of the ledger."""
-        nursery = self._nursery = self._nursery or await self._spawn()
-        assert nursery.stdin is not None and self._pid is None
-        nursery.stdin.write(orjson.dumps({"port": self.port, "point": point and list(point), "settles": settles}) + b"\n")
+        assert self._pid is None
+        self._nursery.order(
+            place=str(self._place),
+            log=str(self._log),
+            clock=str(self._clock),
+            settings=self._settings,
+            port=self.port,
+            point=point and list(point),
+            settles=settles,
+        )
         self._pid = int((await self._hear("pid ")).split()[1])
         await self._hear("ready")
 
@@ -58,39 +104,20 @@ class Servers:
     async def died(self) -> None:
         """Until it has ended."""
         said = await self._hear("ended ")
-        self._pid = None
         assert said == f"ended {signal.SIGKILL.value}", f"{said}: {self.log[-2000:]}"
 
     @property
     def log(self) -> str:
         """What they said."""
-        return (self._place / "servers.log").read_text()
-
-    async def aclose(self) -> None:
-        """Leave no process behind: the nursery ends with its input, and a server with it."""
-        nursery, self._nursery = self._nursery, None
-        if nursery is not None:
-            assert nursery.stdin is not None and nursery.stdout is not None
-            nursery.stdin.close()
-            await nursery.stdout.read()
-            await nursery.wait()
-
-    async def _spawn(self) -> Process:
-        with (self._place / "servers.log").open("ab") as log:
-            return await asyncio.create_subprocess_exec(
-                sys.executable,
-                *("-P", "-m", "tests.kill.server", str(self._clock)),
-                cwd=self._place,
-                env=environment(self._settings),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-            )
+        return self._log.read_text() if self._log.exists() else ""
 
     async def _hear(self, wanted: str) -> str:
-        nursery = self._nursery
-        assert nursery is not None and nursery.stdout is not None
         async with asyncio.timeout(LONGEST):
-            while not (line := (await nursery.stdout.readline()).decode().strip()).startswith(wanted):
-                assert line and not line.startswith("ended"), f"{line} instead of {wanted}: {self.log[-2000:]}"
-        return line
+            while True:
+                line = await self._nursery.line()
+                ended = line.startswith("ended ")
+                if ended:
+                    self._pid = None
+                if line.startswith(wanted):
+                    return line
+                assert line and not ended, f"{line} instead of {wanted}: {self.log[-2000:]}"

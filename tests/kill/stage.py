@@ -1,6 +1,5 @@
 """What a run is played on: a database at HEAD, three organisations in it with a receiver each, and the servers to be killed."""
 
-import json
 import sqlite3
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -25,7 +24,7 @@ from storage.sealing import Keyring
 from storage.store import open_store
 from tests.databases import migrated_postgres, migrated_sqlite
 from tests.kill.network import TOKEN, Network
-from tests.kill.servers import Servers
+from tests.kill.servers import Nursery, Servers
 from tests.replicas.cluster import KEYS
 from tests.replicas.receivers import Receiver, receiving
 
@@ -54,10 +53,12 @@ class Stage:
     servers: Servers
     tenants: tuple[Tenant, ...]
     url: str
+    since: int
+    """The number of the network's last writing call before this stage was there."""
 
     def client(self) -> httpx.AsyncClient:
-        """For calls of the server that runs now. A call ends with the process that answers it."""
-        return httpx.AsyncClient(base_url=self.servers.url, timeout=CALL_SECONDS)
+        """For calls of the server that runs now, which end with it. There is no TLS, so no certificates are read."""
+        return httpx.AsyncClient(base_url=self.servers.url, timeout=CALL_SECONDS, verify=False)
 
     def rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
         """Read by hand: what is on trial does not judge itself."""
@@ -76,7 +77,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(place: Path, network: Network, *, postgres: bool) -> AsyncGenerator[Stage | None]:
+async def open_stage(place: Path, network: Network, nursery: Nursery, *, postgres: bool) -> AsyncGenerator[Stage | None]:
     """A new database and its people; nothing without PostgreSQL where that is asked for. No server runs yet."""
     async with AsyncExitStack() as stack:
         url = stack.enter_context(migrated_postgres()) if postgres else migrated_sqlite(place)
@@ -85,9 +86,10 @@ async def open_stage(place: Path, network: Network, *, postgres: bool) -> AsyncG
             return
         receivers = [stack.enter_context(receiving()) for _ in DRAWS_FROM]
         tenants = await settle_in(url, receivers)
-        servers = Servers(place, network.clock.path, settings_of(place, network, url if postgres else ""))
-        stack.push_async_callback(servers.aclose)
-        yield Stage(network, servers, tenants, url)
+        servers = Servers(nursery, place, network.clock.path, settings_of(place, network, url if postgres else ""))
+        stack.push_async_callback(servers.kill)
+        await network.look()
+        yield Stage(network, servers, tenants, url, max(network.log, default=0))
 
 
 def settings_of(place: Path, network: Network, url: str) -> Mapping[str, str]:
@@ -140,8 +142,3 @@ def move_in(connection: Connection, *, ids: SystemIds, account: int, receiver: R
     sealed = Keyring(KEYS, ids.bytes).seal(secret, org_id=organisation, field=webhook_secret_field(endpoint))
     insert_endpoint(connection, id=endpoint, organisation=organisation, url=receiver.url, secret=sealed, now=now)
     return Tenant(organisation, key.secret, account, endpoint, receiver, secret)
-
-
-def iccid_of(data: str) -> str:
-    """Whom an event tells of."""
-    return str(json.loads(data)["iccid"])

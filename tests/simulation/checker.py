@@ -141,7 +141,13 @@ def check_last(ending: Ending, key: Key) -> list[str]:
     last = ending.last.get(key)
     if last is None or last.kind in ("ok", "fail", "waiting", "returned", "stuck", "released"):
         return []
-    if last.detail in ("MANUAL_RECONCILIATION_REQUIRED", "idempotency_key_reused", "intent_not_confirmable", "issuance_not_issued"):
+    if last.detail in (
+        "MANUAL_RECONCILIATION_REQUIRED",
+        "idempotency_key_reused",
+        "intent_not_confirmable",
+        "issuance_not_issued",
+        "issuance_taken_back",
+    ):
         return []
     return [f"{key}: at the end it answers {last.operation} with {last.kind} {last.detail}"]
 

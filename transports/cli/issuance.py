@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from operations.services.drawn_esim import DrawnEsim
+from operations.services.reconciliation import CLEAR_SECONDS
 from operations.services.settlement import OF_ISSUE, OF_ROLLBACK, Decision, Settlement, look_around, look_up, settle
 from registry.errors import Refusal
 from storage.accounts import list_organisations
@@ -39,6 +40,7 @@ class Decided:
     iccid: str | None
     by: str
     yes: bool
+    early: bool
 
 
 @issuance_app.command("list")
@@ -68,6 +70,7 @@ def settle_one(
     rolled_back: Annotated[bool, typer.Option("--rolled-back", help="The eSIM was given back.")] = False,
     still_issued: Annotated[bool, typer.Option("--still-issued", help="The eSIM was not given back.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    early: Annotated[bool, typer.Option("--early", help="--failed within 15 minutes of the call, which may still take effect.")] = False,
     by: Annotated[str | None, typer.Option("--by", help="Who decides, for the audit log; without it, your user name.")] = None,
     data: Data = None,
 ) -> None:
@@ -82,7 +85,7 @@ def settle_one(
         raise Failure(
             "give exactly one of --issued ICCID, --failed, --rolled-back and --still-issued: what you found at the charging system"
         )
-    decided = Decided(key, org, chosen[0], issued, name_of(by), yes)
+    decided = Decided(key, org, chosen[0], issued, name_of(by), yes, early)
     try:
         row = asyncio.run(decide(data, decided))
     except Refusal as refusal:
@@ -126,6 +129,7 @@ async def decide(data: Path | None, decided: Decided) -> IssuanceRow:
     try:
         await require_organisation(service, decided.organisation)
         row = await the_row(service, decided)
+        require_patience(row, decided, service.clock.now())
         esim = await found(service, row, decided.iccid)
         await confirm(service, row, decided)
         settlement = Settlement(decided.decision, decided.by, esim)
@@ -150,6 +154,17 @@ async def the_row(service: Service, decided: Decided) -> IssuanceRow:
         options = " or ".join("--issued ICCID" if one == "issued" else "--" + one.replace("_", "-") for one in allowed)
         raise Failure(f"{row.key}: is {row.state}, which is settled with {options}", exit_code=1)
     return row
+
+
+def require_patience(row: IssuanceRow, decided: Decided, now: float) -> None:
+    """A call may still take effect for a while after it was sent; who says "failed" before may sell the eSIM twice."""
+    passed = now - row.dispatched
+    if decided.decision == "failed" and passed < CLEAR_SECONDS and not decided.early:
+        raise Failure(
+            f"{row.key}: was sent {passed:.0f} s ago and may still take effect; --failed is safe after {CLEAR_SECONDS / 60:.0f} minutes "
+            "(--early says it all the same)",
+            exit_code=1,
+        )
 
 
 async def found(service: Service, row: IssuanceRow, iccid: str | None) -> DrawnEsim | None:

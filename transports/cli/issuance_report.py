@@ -58,7 +58,9 @@ def detailed(row: IssuanceRow, now: float) -> dict[str, object]:
         "intent": row.intent,
         "package": row.package_id,
         "asked by": row.principal,
-        "the answer named": None if row.replied is None else f"{row.replied}, which was not believed: another issuance has it",
+        "the answer named": None
+        if row.replied is None
+        else f"{row.replied}, which was not taken: another issuance had it, or this one had failed",
         "nothing seen since": None if row.clear_since is None else stamp(row.clear_since),
         "steps of the rollback": steps(row),
     }

@@ -91,7 +91,7 @@ def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None
         api_key=demo.api_key if demo else None,
         pid=os.getpid(),
         tools=len(CATALOGUE.chosen(Selection())),
-        upstream=settings.ocs_url or "simulated in this process, and gone with it",
+        upstream=settings.ocs_url or "simulated in this process; it keeps only what was issued",
         new_key=f"{shlex.quote(str(Path(sys.executable).with_name('reseller')))} keys create NAME --data {shlex.quote(str(settings.data))}",
     )
     sys.stdout.write((started.as_json() if as_json else started.as_tree()) + "\n")

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import anyio
 import typer
+from anyio.abc import TaskStatus
 
 from storage.migrate import SchemaMismatch
 from transports.cli.failure import Failure
@@ -32,7 +33,7 @@ def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory w
 async def work(settings: Settings, scraped: socket.socket | None) -> None:
     """One worker; SIGTERM and SIGINT let it finish the deliveries under way."""
     from transports.cli.opening_log import OpeningLog, loaded_secrets
-    from transports.http.serve import listen_to_libraries
+    from transports.http.serve import listen_to_libraries, settle_memory
     from transports.logs import Logs
     from transports.service import build_service
 
@@ -43,10 +44,11 @@ async def work(settings: Settings, scraped: socket.socket | None) -> None:
     opening.open(logs)
     listen_to_libraries(logs)
     await service.start(seed=False)
+    settle_memory()
     try:
         async with metrics_of(service, scraped), anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)
-            tasks.start_soon(stop_on_signal, service.worker.stop)
+            await tasks.start(stop_on_signal, service.worker.stop)
             logs.note("worker runs")
             await service.worker.run()
             tasks.cancel_scope.cancel()
@@ -55,9 +57,10 @@ async def work(settings: Settings, scraped: socket.socket | None) -> None:
         logs.flush()
 
 
-async def stop_on_signal(stop: Callable[[], None]) -> None:
-    """Wait for a signal, then ask the worker to end."""
+async def stop_on_signal(stop: Callable[[], None], *, task_status: TaskStatus[None]) -> None:
+    """Wait for a signal, then ask the worker to end. Begun when signals are heard: one that comes right after is no sudden death."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
         async for _ in signals:
             stop()
             return

@@ -7,13 +7,14 @@ revision = "0003"
 down_revision = "0002"
 
 REAL: sa.Double[float] = sa.Double()
-TABLES = ("issuance", "stock", "job", "early_sighting")
+TABLES = ("issuance", "stock", "job", "early_sighting", "placed_package")
 
 
 def upgrade() -> None:
     create_issuance()
     create_stock()
     create_early_sighting()
+    create_placed_package()
     op.create_index("claim_state", "claim", ["state", "owner"])
     op.add_column("claim", sa.Column("lease", sa.Text(), nullable=True))
     op.add_column("intent", sa.Column("reported_bytes", sa.BigInteger(), nullable=False, server_default="0"))
@@ -107,3 +108,13 @@ def create_early_sighting() -> None:
         sa.PrimaryKeyConstraint("subject", "kind", "since"),
     )
     op.create_index("ix_early_sighting_received", "early_sighting", ["received"])
+
+
+def create_placed_package() -> None:
+    op.create_table(
+        "placed_package",
+        sa.Column("package_id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("placed", REAL, nullable=False),
+        sa.PrimaryKeyConstraint("package_id"),
+    )
+    op.create_index("ix_placed_package_placed", "placed_package", ["placed"])

@@ -1,0 +1,57 @@
+"""A replay of a great many is made in portions, so that nobody else waits for it."""
+
+from pathlib import Path
+
+from storage.connection import Connection
+from storage.deliveries import REPLAY, REPLAYED_AT_ONCE, replay
+from storage.statement import sqlite_dialect
+from tests.databases import migrated_sqlite
+from tests.deliveries.test_fairness import numbers
+from tests.deliveries.transaction import Opened, fetched, on_sqlite, told
+
+FAILED = 10_300
+NOW = 1_800_000_000_000
+
+
+def failed(connection: Connection) -> None:
+    """Failed ones of one endpoint, the later the higher their number, and a few of another."""
+    columns = "id, event_id, endpoint_id, organisation, state, attempt, attempts, due_ms, created_ms"
+    for endpoint, count in (("we_1", FAILED), ("we_2", 5)):
+        values = f"'dlv_{endpoint}_' || n, 'evt_' || n, '{endpoint}', 'org_1', 2, 10, 10, 1000 + n, n"
+        told(connection, f"insert into delivery({columns}) select {values} from {numbers(connection, count)}")
+    if connection.dialect_name == "postgresql":
+        told(connection, "analyze delivery")
+
+
+def left(connection: Connection) -> list[int]:
+    """Which have still failed, of the first endpoint."""
+    return sorted(created for (created,) in fetched(connection, "select created_ms from delivery where state = 2 and endpoint_id = 'we_1'"))
+
+
+def test_a_replay_takes_those_that_failed_first_and_the_next_one_the_rest(opened: Opened) -> None:
+    with opened() as connection:
+        failed(connection)
+        taken = [replay(connection, endpoint="we_1", since_ms=0, now_ms=NOW)]
+        assert left(connection) == list(range(REPLAYED_AT_ONCE + 1, FAILED + 1))
+        taken += [replay(connection, endpoint="we_1", since_ms=0, now_ms=NOW) for _ in range(2)]
+        assert taken == [REPLAYED_AT_ONCE, FAILED - REPLAYED_AT_ONCE, 0]
+        again = "select count(*), min(attempts) from delivery where state = 0 and attempt = 0"
+        assert fetched(connection, again) == [(FAILED, 10)]
+
+
+def test_a_replay_since_a_moment_leaves_what_was_queued_before(opened: Opened) -> None:
+    with opened() as connection:
+        failed(connection)
+        assert replay(connection, endpoint="we_1", since_ms=FAILED - 9, now_ms=NOW) == 10
+        assert left(connection) == list(range(1, FAILED - 9))
+
+
+def test_on_sqlite_a_replay_reads_no_more_than_its_portion(tmp_path: Path) -> None:
+    """PostgreSQL's planner chooses by the numbers of rows, and others write meanwhile."""
+    with on_sqlite(migrated_sqlite(tmp_path).removeprefix("sqlite:///")) as connection:
+        failed(connection)
+        text = REPLAY.text(sqlite_dialect())
+        binds = {"endpoint": "we_1", "since_ms": 0, "now_ms": NOW, **text.literals}
+        how = "\n".join(str(row[-1]) for row in fetched(connection, "explain query plan " + text.sql, **binds))
+        assert "delivery_queue (state=? AND endpoint_id=? AND due_ms>?)" in how, how
+        assert "SCAN delivery" not in how and "delivery_due" not in how, how

@@ -1,0 +1,130 @@
+"""One account's trouble is not another's: rows, turns and steps end in time, and organisations are looked into by turns."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from operations.services.reconciliation import MOST_SUSPECTS, Pace, Reconciliation
+from operations.services.survey import AT_ONCE
+from registry.limits import Tier
+from storage.issuance import find_issuance
+from tests.evidence.crooked_road import CrookedRoad, crooked
+from tests.evidence.issuing import ACCOUNT, AFFECT, HOUR, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
+from tests.world import Credentials
+
+pytestmark = pytest.mark.anyio
+ITS_TEMPLATE = 55038
+IMPATIENT = Pace(row=0.05)
+ONE_BY_ONE = Pace(turn=0.0)
+
+
+@pytest.fixture
+async def issuing(tmp_path: Path) -> AsyncGenerator[Issuing]:
+    async with open_issuing(tmp_path) as issuing:
+        yield issuing
+
+
+@pytest.fixture
+async def road(issuing: Issuing) -> AsyncGenerator[CrookedRoad]:
+    async with crooked(issuing) as road:
+        yield road
+
+
+async def neighbour(issuing: Issuing) -> Credentials:
+    """Another organisation, with an account of its own."""
+    return await issuing.world.caller(Tier.PRO, mode="managed", account=OTHER_ACCOUNT)
+
+
+async def lose_of(issuing: Issuing, other: Credentials, key: str) -> None:
+    """A draw of theirs that was carried out and whose answer is lost."""
+    issuing.strike(AFFECT, drop_after=True)
+    body = {"accountId": OTHER_ACCOUNT, "packageTemplateId": ITS_TEMPLATE}
+    async with issuing.world.client(other.secret) as http:
+        answer = await http.post("/v1/subscribers/issue-from-inventory", json=body, headers={"X-Idempotency-Key": key})
+    assert answer.json()["code"] == "OUTCOME_UNKNOWN", answer.text
+
+
+async def state_of(issuing: Issuing, other: Credentials, key: str) -> str:
+    """What the ledger says of their key."""
+    row = await issuing.world.store.read(find_issuance, organisation=other.organisation, key=key)
+    assert row is not None
+    return row.state
+
+
+def worker(issuing: Issuing, pace: Pace) -> Reconciliation:
+    """A worker in a hurry."""
+    return Reconciliation(issuing.world.pipeline.deps, issuing.reports.append, pace)
+
+
+@pytest.mark.parametrize("trouble", ["packages", "lines"])
+async def test_an_account_that_is_told_of_too_slowly_keeps_no_other_waiting(issuing: Issuing, road: CrookedRoad, trouble: str) -> None:
+    other = await neighbour(issuing)
+    await issuing.lose("slow-1", drawn=True)
+    await issuing.lose("slow-2", drawn=True, validityPeriod=7)
+    await lose_of(issuing, other, "quick")
+    if trouble == "packages":
+        road.stuck = frozenset(issuing.line(iccid).id for iccid in issuing.drawn())
+    else:
+        road.silent = frozenset({ACCOUNT})
+    assert await worker(issuing, IMPATIENT).step() == 1
+    assert (await issuing.state("slow-1"), await issuing.state("slow-2")) == ("outcome_unknown", "outcome_unknown")
+    assert await state_of(issuing, other, "quick") == "issued"
+    again = "it took too long" if trouble == "packages" else "ocs_error"  # the lines are not waited for a second time
+    assert [report.rpartition(": ")[2] for report in issuing.reports] == ["it took too long", again]
+
+
+async def test_what_always_takes_too_long_is_for_a_person_after_a_day(issuing: Issuing, road: CrookedRoad) -> None:
+    await issuing.lose("slow", drawn=False)
+    road.silent = frozenset({ACCOUNT})
+    hasty = worker(issuing, IMPATIENT)
+    for _ in range(25):
+        issuing.world.clock.advance(HOUR)
+        await hasty.step()
+    assert await issuing.state("slow") == "manual_reconciliation_required"
+
+
+async def test_organisations_are_looked_into_by_turns(issuing: Issuing) -> None:
+    other = await neighbour(issuing)
+    for days in range(1, 5):
+        await issuing.lose(f"order-{days}", drawn=True, validityPeriod=days)
+    await lose_of(issuing, other, "only")
+    before = len(issuing.world.sandbox.calls)
+    assert await worker(issuing, ONE_BY_ONE).step() == 5
+    payloads = [call.payload for call in issuing.world.sandbox.calls[before:] if call.method == "listSubscriber"]
+    accounts = [payload["accountId"] for payload in payloads if isinstance(payload, dict)]
+    assert sorted(accounts[:2]) == [ACCOUNT, OTHER_ACCOUNT]
+    assert accounts.count(ACCOUNT) == 4
+
+
+async def test_a_step_ends_in_time_and_what_is_left_is_due_at_once(issuing: Issuing, road: CrookedRoad) -> None:
+    for days in range(1, 4):
+        await issuing.lose(f"order-{days}", drawn=True, validityPeriod=days)
+
+    def slowly(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+        issuing.world.clock.advance(30)
+        return rows
+
+    road.bend = slowly
+    assert [await issuing.look() for _ in range(4)] == [1, 1, 1, 0]
+
+
+async def test_packages_are_asked_for_a_few_at_once_and_once_for_all_rows(issuing: Issuing, road: CrookedRoad) -> None:
+    await issuing.lose("month", drawn=True, validityPeriod=30)
+    await issuing.lose("week", drawn=True, validityPeriod=7)
+    for _ in range(7):
+        issuing.outsider(template=OTHER_TEMPLATE)
+    assert await issuing.look() == 2
+    assert (road.asked, road.most_at_once) == (9, AT_ONCE)
+
+
+async def test_of_too_many_suspects_none_is_asked_for_and_nothing_is_proved(issuing: Issuing, road: CrookedRoad) -> None:
+    await issuing.lose("order", drawn=True)
+    used = [line for line in issuing.network.lines_of(ACCOUNT) if line.sim.status == "AFFECTED"]
+    for line in used[:MOST_SUSPECTS]:
+        line.sim.affected_at = int(issuing.world.clock.now())
+    assert await issuing.look() == 0
+    assert (await issuing.state("order"), road.asked) == ("outcome_unknown", 0)
+    used[0].sim.affected_at = None
+    assert await issuing.look(later=31) == 1
+    assert (await issuing.state("order"), road.asked) == ("issued", MOST_SUSPECTS)

@@ -1,0 +1,129 @@
+"""A process that stood still while it was drawing an eSIM: nothing is sent late, and what is answered late is not forgotten."""
+
+from dataclasses import replace
+
+import httpx
+import pytest
+from inline_snapshot import snapshot
+
+from operations.services.settlement import Settlement, look_up, settle
+from storage.issuance import IssuanceRow, find_issuance
+from storage.orphans import recover_orphans
+from storage.reconciling import unsettled
+from storage.replicas import LEASE_SECONDS
+from tests.issuance.road import Gate, held
+from tests.issuance.stage import DRAW, INTENTS, Stage, untold, whole
+from tests.registry import ledgers
+from tests.world import SettableClock
+
+pytestmark = pytest.mark.anyio
+ASKS = pytest.mark.parametrize("ask", [Stage.issue, Stage.intend])
+
+
+class Halting:
+    """The clock of a process that stands still for so long each time it looks at it."""
+
+    def __init__(self, clock: SettableClock, seconds: float) -> None:
+        self._clock, self._seconds, self._stood = clock, seconds, 0.0
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    def monotonic(self) -> float:
+        self._stood += self._seconds
+        return self._clock.monotonic() + self._stood
+
+
+@ASKS
+@pytest.mark.parametrize(("seconds", "sent"), [(9, 1), (11, 0), (3600, 0)])
+async def test_what_is_not_sent_soon_after_its_commit_is_not_sent_at_all(stage: Stage, ask: object, seconds: float, sent: int) -> None:
+    deps = stage.world.pipeline.deps
+    stage.world.pipeline.deps = replace(deps, clock=Halting(stage.world.clock, seconds))
+    said = await asked(stage, ask)
+    stage.world.pipeline.deps = deps
+    assert stage.dispatches() == sent
+    if not sent:
+        assert (said.status_code, untold(said), said.headers["Retry-After"]) == snapshot(
+            (
+                502,
+                {
+                    "error": "The server stood still when it was about to send the call, so it was not sent; nothing was drawn",
+                    "code": "ocs_error",
+                    "hint": "Repeat the call with the same key",
+                },
+                "1",
+            )
+        )
+        assert await stage.ledger() == [] and await stage.world.store.read(ledgers.claimed) == [] and await stage.charged() == 0
+    assert (await asked(stage, ask)).status_code == 201 and stage.dispatches() == 1
+
+
+@ASKS
+async def test_a_call_that_never_left_and_was_taken_over_has_failed(stage: Stage, ask: object) -> None:
+    gate = stage.road.gates[DRAW] = Gate()
+    stage.road.refused.add(DRAW)
+    async with held(gate, lambda: asked(stage, ask)) as answers:
+        await taken_over(stage)
+    stage.road.refused.clear()
+    await stage.renew()
+    told = answers[0].json()
+    assert (
+        (told["status"], told["error"]["code"]) == ("failed", "issuance_failed") if "status" in told else told["code"] == "issuance_failed"
+    )
+    assert whole(await asked(stage, ask)) == (answers[0].status_code, answers[0].content, "true")
+    assert list((await stage.states()).values()) == ["failed"] and stage.dispatches() == 0
+
+
+@ASKS
+async def test_an_answer_after_the_row_was_settled_as_failed_is_for_a_person_to_look_at(stage: Stage, ask: object) -> None:
+    gate = stage.road.gates[DRAW] = Gate()
+    async with held(gate, lambda: asked(stage, ask)) as answers:
+        await taken_over(stage)
+        await decide(stage, Settlement("failed", "ann"))
+        failed = await asked(stage, ask)
+        assert "issuance_failed" in failed.text and failed.headers["Idempotent-Replayed"] == "true"
+    await stage.renew()
+    row = await only(stage)
+    assert (row.state, row.held, row.iccid) == ("manual_reconciliation_required", None, None)
+    assert row.replied is not None and (await stage.line(row.replied)).sim.status == "AFFECTED"
+    assert "MANUAL_RECONCILIATION_REQUIRED" in answers[0].text and row.replied not in answers[0].text
+    assert whole(await asked(stage, ask)) == (answers[0].status_code, answers[0].content, "true")
+    assert [found.key for found in await stage.world.store.read(unsettled, most=10)] == [row.key]
+    await stage.world.journal.flush()
+    assert "MANUAL_RECONCILIATION_REQUIRED" in [line.outcome for line in await stage.world.store.read(ledgers.audited)]
+    if row.intent is not None:
+        seen = (await stage.http.get(f"{INTENTS}/{row.intent}")).json()
+        assert (seen["status"], seen["error"]["code"]) == ("processing", "MANUAL_RECONCILIATION_REQUIRED")
+    # Whoever settles it as issued gives it to the key, as at any other issuance.
+    esim = await look_up(stage.world.pipeline.deps, row, row.replied)
+    await decide(stage, Settlement("issued", "ann", esim))
+    final = await asked(stage, ask)
+    assert final.status_code == 201 and row.replied in final.text
+    assert (await only(stage)).held == row.replied and stage.dispatches() == 1
+    assert len((await stage.http.get("/v1/connectivity/events")).json()["data"]) == 1
+
+
+async def asked(stage: Stage, ask: object) -> httpx.Response:
+    """The call."""
+    return await (stage.issue() if ask is Stage.issue else stage.intend())
+
+
+async def taken_over(stage: Stage) -> None:
+    """The process is dead for all others."""
+    stage.world.clock.advance(LEASE_SECONDS + 1)
+    assert await stage.world.store.write(recover_orphans, now=stage.world.clock.now()) == 1
+
+
+async def only(stage: Stage) -> IssuanceRow:
+    """The one row of the ledger."""
+    (held,) = await stage.ledger()
+    row = await stage.world.store.read(find_issuance, organisation=held.organisation, key=held.key)
+    assert row is not None
+    return row
+
+
+async def decide(stage: Stage, settlement: Settlement) -> None:
+    """A person settles the row."""
+    row, deps = await only(stage), stage.world.pipeline.deps
+    named = {"organisation": row.organisation, "key": row.key}
+    await stage.world.store.write(settle, deps=deps, **named, settlement=settlement, now=stage.world.clock.now())

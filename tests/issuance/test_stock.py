@@ -1,0 +1,129 @@
+"""The look at an account's stock before a draw: one at a time, shared by all who ask while it is taken, whatever comes of it."""
+
+import anyio
+import pytest
+
+from clients.sandbox.ocs.faults import Fault
+from operations.services.reached import Upstream
+from operations.services.upstream import reach_for
+from registry.errors import OcsError, Refusal
+from storage.stock import Look
+from tests.issuance.road import Gate, held
+from tests.issuance.stage import ACCOUNT, Stage
+
+pytestmark = pytest.mark.anyio
+LIST = "listSubscriber"
+LOOKS = 20
+
+
+class Asking:
+    """Many who ask for a look at once, and what each of them was told."""
+
+    def __init__(self, stage: Stage, upstream: Upstream) -> None:
+        self._stage, self._upstream = stage, upstream
+        self.told: dict[int, Look | Refusal] = {}
+
+    async def one(self, number: int, scope: anyio.CancelScope | None = None) -> None:
+        with scope or anyio.CancelScope():
+            try:
+                self.told[number] = await self._stage.world.pipeline.deps.stock.look(self._upstream, ACCOUNT)
+            except Refusal as refusal:
+                self.told[number] = refusal
+
+
+async def asking(stage: Stage) -> Asking:
+    """With the operator's credential."""
+    return Asking(stage, await reach_for(stage.world.pipeline.deps, stage.me.organisation))
+
+
+async def test_all_who_ask_while_a_look_is_taken_share_it(stage: Stage) -> None:
+    many, gate = await asking(stage), Gate()
+    stage.road.gates[LIST] = gate
+    async with anyio.create_task_group() as group:
+        for number in range(LOOKS):
+            group.start_soon(many.one, number)
+        await gate.entered.wait()
+        gate.open.set()
+    assert len(many.told) == LOOKS and len({id(told) for told in many.told.values()}) == 1
+    assert isinstance(many.told[0], Look) and len(stage.sent(LIST)) == 1
+
+
+async def test_all_who_ask_while_a_look_fails_are_refused_with_it(stage: Stage) -> None:
+    many, gate = await asking(stage), Gate()
+    stage.trouble(Fault(LIST, drop_before=True, times=2))  # a read is asked twice
+    stage.road.gates[LIST] = gate
+    async with anyio.create_task_group() as group:
+        for number in range(LOOKS):
+            group.start_soon(many.one, number)
+        await gate.entered.wait()
+        gate.open.set()
+    assert len(many.told) == LOOKS and all(isinstance(told, OcsError) for told in many.told.values())
+    assert len(stage.sent(LIST)) <= 2
+    await many.one(LOOKS)
+    assert isinstance(many.told[LOOKS], Look)
+
+
+async def test_a_look_that_took_long_is_shared_for_five_seconds_all_the_same(stage: Stage) -> None:
+    gate = stage.road.gates[LIST] = Gate()
+    async with held(gate, lambda: stage.issue("slow")) as answers:
+        await stage.live_on(20)
+    del stage.road.gates[LIST]
+    assert answers[0].status_code == 201
+    await stage.live_on(4)
+    assert (await stage.issue("next")).status_code == 201 and len(stage.sent(LIST)) == 1
+    await stage.live_on(2)
+    assert (await stage.issue("later")).status_code == 201 and len(stage.sent(LIST)) == 2
+
+
+async def test_when_who_takes_the_look_is_stopped_the_next_one_takes_it(stage: Stage) -> None:
+    many, gate, first = await asking(stage), Gate(), anyio.CancelScope()
+    stage.road.gates[LIST] = gate
+    async with anyio.create_task_group() as group:
+        group.start_soon(many.one, 0, first)
+        for number in range(1, LOOKS):
+            group.start_soon(many.one, number)
+        await gate.entered.wait()
+        again = stage.road.gates[LIST] = Gate()
+        first.cancel()
+        await again.entered.wait()
+        again.open.set()
+    assert sorted(many.told) == list(range(1, LOOKS)) and len({id(told) for told in many.told.values()}) == 1
+    assert isinstance(many.told[1], Look) and len(stage.sent(LIST)) == 1
+
+
+async def test_who_is_stopped_while_waiting_disturbs_nobody(stage: Stage) -> None:
+    many, gate, third = await asking(stage), Gate(), anyio.CancelScope()
+    stage.road.gates[LIST] = gate
+    async with anyio.create_task_group() as group:
+        group.start_soon(many.one, 0)
+        group.start_soon(many.one, 1)
+        group.start_soon(many.one, 2, third)
+        await gate.entered.wait()
+        third.cancel()
+        gate.open.set()
+    assert sorted(many.told) == [0, 1] and many.told[0] is many.told[1] and len(stage.sent(LIST)) == 1
+
+
+async def test_a_look_that_was_being_taken_when_an_esim_came_back_is_not_shared_any_more(stage: Stage) -> None:
+    many, gate = await asking(stage), Gate(back=True)
+    stage.road.gates[LIST] = gate
+    async with anyio.create_task_group() as group:
+        group.start_soon(many.one, 0)
+        await gate.entered.wait()
+        stage.world.pipeline.deps.stock.forget("8988303700000101234")
+        gate.open.set()
+    await many.one(1)
+    assert many.told[0] is not many.told[1] and len(stage.sent(LIST)) == 2
+
+
+async def test_two_credentials_do_not_share_a_refusal(stage: Stage) -> None:
+    many, gate = await asking(stage), Gate()
+    other = await stage.world.caller(mode="own", token=stage.world.pipeline.deps.ocs_token + " ")
+    theirs = Asking(stage, await reach_for(stage.world.pipeline.deps, other.organisation))
+    stage.road.gates[LIST] = gate
+    async with anyio.create_task_group() as group:
+        group.start_soon(many.one, 0)
+        await gate.entered.wait()
+        group.start_soon(theirs.one, 0)
+        gate.open.set()
+    assert isinstance(many.told[0], Look) and isinstance(theirs.told[0], OcsError)
