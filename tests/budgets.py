@@ -6,7 +6,7 @@ SECONDS = {
     "accounts": 20.0,
     "bridge": 20.0,
     "browser": 15.0,
-    "cli": 100.0,
+    "cli": 120.0,
     "clients": 20.0,
     "conformance": 60.0,
     "connectivity": 20.0,

@@ -100,10 +100,8 @@ async def refused(ctx: Ctx, order: Order, purpose: Purpose, refusal: Refusal) ->
             return await ctx.conclude(settle_failed, purpose=purpose, **named, refusal=nothing_drawn(), now=now, note="never sent")
         if refusal.outcome_unknown or refusal.ocs_code in NO_PROOF:
             return await ctx.conclude(settle_unknown, purpose=purpose, **named, now=now)
-        if isinstance(refusal, OcsNotFound):  # the template was there a moment ago
-            refusal = no_inventory(order.account_id)
-        else:
-            refusal = not_issued(refusal)
+        # A template that was there a moment ago: so it is the eSIM that is missing.
+        refusal = no_inventory(order.account_id) if isinstance(refusal, OcsNotFound) else not_issued(refusal)
     return await ctx.conclude(settle_failed, purpose=purpose, **named, refusal=refusal, now=now)
 
 
