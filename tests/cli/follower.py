@@ -61,11 +61,22 @@ def rest(lines: "Queue[str]") -> list[str]:
     return list(iter(lambda: lines.get(timeout=SECONDS), ""))
 
 
+def hear_interrupts() -> None:
+    """Tests that run in the background of a shell inherit that Ctrl-C is ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @contextmanager
 def following(*words: str, cwd: Path, **settings: str) -> Generator[Follower]:
     """The command under way; killed when the block ends before it."""
     with subprocess.Popen(
-        [*COMMAND, *words], cwd=cwd, env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *words],
+        cwd=cwd,
+        env=environment(settings),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_interrupts,
     ) as process:
         try:
             yield Follower(process)
