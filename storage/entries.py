@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypedDict, TypeVar
 
 from registry.clock import Clock
 from registry.errors import Unauthorized
@@ -42,16 +42,30 @@ def recheck(connection: Connection, entry: Entry) -> None:
         raise Unauthorized("The credential or its membership has changed since the call began; nothing was done", presented=True)
 
 
+class ClaimName(TypedDict):
+    """Which claim a call has."""
+
+    organisation: str
+    operation: str
+    key: str
+
+
+def name_of(entry: Entry) -> ClaimName | None:
+    """Nothing, for a call without an idempotency key."""
+    if entry.idempotency_key is None:
+        return None
+    return {"organisation": entry.owner, "operation": entry.operation, "key": entry.idempotency_key}
+
+
 def begin(connection: Connection, entry: Entry, opening: Opening, answer: Answer | None) -> None:
     """Recheck, claim, confirm and charge. With an answer the claim is done at once, without one it is under way."""
     if entry.recheck:
         recheck(connection, entry)
-    if entry.idempotency_key is not None:
+    name = name_of(entry)
+    if name is not None:
         claims.claim(
             connection,
-            organisation=entry.owner,
-            operation=entry.operation,
-            key=entry.idempotency_key,
+            **name,
             fingerprint=entry.fingerprint,
             owner=opening.owner,
             lease=entry.request_id,
@@ -133,26 +147,17 @@ def settle_result(
     entry.began = True
     result = write(connection, **arguments)
     answer = finish(result)
-    if entry.idempotency_key is not None:
-        keep(connection, entry, opening.owner, "done", answer)
+    keep(connection, entry, opening.owner, "done", answer)
     append_line(connection, audit_line(entry, "ok", answer.status, opening.clock))
     return result
 
 
 def keep(connection: Connection, entry: Entry, owner: str, state: str, answer: Answer) -> bool:
-    """Store the answer under the key; fenced by owner and state."""
-    assert entry.idempotency_key is not None
-    return claims.finish(
-        connection,
-        organisation=entry.owner,
-        operation=entry.operation,
-        key=entry.idempotency_key,
-        owner=owner,
-        lease=entry.request_id,
-        state=state,
-        status=answer.status,
-        body=answer.body,
-    )
+    """Store the answer, where the call has a key; False when the claim is not this call's any more."""
+    name = name_of(entry)
+    if name is None:
+        return True
+    return claims.finish(connection, **name, owner=owner, lease=entry.request_id, state=state, status=answer.status, body=answer.body)
 
 
 def close(
@@ -168,8 +173,7 @@ def close(
     """The second commit of a call that stood between two."""
     for write, arguments in writes:
         write(connection, **arguments)
-    if entry.idempotency_key is not None:
-        keep(connection, entry, opening.owner, "unknown" if unknown else "done", answer)
+    keep(connection, entry, opening.owner, "unknown" if unknown else "done", answer)
     append_line(connection, audit_line(entry, outcome, answer.status, opening.clock))
 
 
@@ -177,26 +181,18 @@ def send(connection: Connection, *, entry: Entry, owner: str, lost: Answer, writ
     """The commit right before the provider is called: whoever lost access meanwhile sends nothing."""
     if entry.recheck:
         recheck(connection, entry)
-    if entry.idempotency_key is not None:
-        claims.dispatch(
-            connection,
-            organisation=entry.owner,
-            operation=entry.operation,
-            key=entry.idempotency_key,
-            owner=owner,
-            lease=entry.request_id,
-            status=lost.status,
-            body=lost.body,
-        )
+    name = name_of(entry)
+    if name is not None:
+        claims.dispatch(connection, **name, owner=owner, lease=entry.request_id, status=lost.status, body=lost.body)
     for write, arguments in writes:
         write(connection, **arguments)
 
 
 def give_up(connection: Connection, *, entry: Entry, owner: str, writes: Writes) -> None:
     """An answer that could not be stored: the outcome is unknown from now on, not in progress for ever."""
-    if entry.idempotency_key is not None:
-        named = {"organisation": entry.owner, "operation": entry.operation, "key": entry.idempotency_key}
-        claims.freeze(connection, **named, seen=owner, lease=entry.request_id)
+    name = name_of(entry)
+    if name is not None:
+        claims.freeze(connection, **name, seen=owner, lease=entry.request_id)
     for write, arguments in writes:
         write(connection, **arguments)
 
@@ -213,10 +209,10 @@ def conclude(
     """The second commit of a dispatched call: what the write finds decides the answer."""
     concluded = write(connection, **arguments)
     answer = finish(concluded)
-    if entry.idempotency_key is not None and not keep(connection, entry, opening.owner, "unknown" if concluded.unknown else "done", answer):
-        found = claims.find_claim(
-            connection, organisation=entry.owner, operation=entry.operation, key=entry.idempotency_key, now=int(entry.now)
-        )
+    name = name_of(entry)
+    kept = keep(connection, entry, opening.owner, "unknown" if concluded.unknown else "done", answer)
+    if name is not None and not kept:
+        found = claims.find_claim(connection, **name, now=int(entry.now))
         if found is not None and found.body is not None:  # settled while this process was away: one key has one answer
             raise claims.Lost(found)
     append_line(connection, audit_line(entry, concluded.outcome, answer.status, opening.clock))
@@ -227,8 +223,8 @@ def release(connection: Connection, *, entry: Entry, owner: str, charged: bool, 
     """Undo an opening of which the provider did nothing."""
     for write, arguments in writes:
         write(connection, **arguments)
-    if entry.idempotency_key is not None:
-        named = {"organisation": entry.owner, "operation": entry.operation, "key": entry.idempotency_key}
-        claims.release(connection, **named, owner=owner, lease=entry.request_id)
+    name = name_of(entry)
+    if name is not None:
+        claims.release(connection, **name, owner=owner, lease=entry.request_id)
     if charged:
         quota.give_back(connection, organisation=entry.owner, period=entry.period.name, cost=entry.cost)

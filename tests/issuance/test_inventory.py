@@ -1,6 +1,5 @@
 """issue_esim_from_inventory: one eSIM per key, for ever, and only for those who may."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,31 +10,12 @@ from inline_snapshot import snapshot
 from operations.catalogue import CATALOGUE
 from registry.limits import Role, Tier
 from registry.policy import DAY
-from storage.accounts import set_connection
+from tests.issuance.lost_access import LOST_ACCESS
 from tests.issuance.stage import ACCOUNT, INTENTS, ISSUE, TEMPLATE, Stage, untold, whole
 from tests.mcp.house import open_house
 from tests.registry import ledgers
-from tests.world import Credentials, World
 
 pytestmark = pytest.mark.anyio
-Change = Callable[[World, Credentials], Awaitable[object]]
-
-
-async def disconnect(world: World, caller: Credentials) -> None:
-    await world.store.write(set_connection, organisation=caller.organisation, mode=None, account_id=None, own_token=None)
-
-
-async def move(world: World, caller: Credentials) -> None:
-    await world.store.write(set_connection, organisation=caller.organisation, mode="managed", account_id=8102, own_token=None)
-
-
-LOST_ACCESS: dict[str, tuple[Change, int, str]] = {
-    "disconnected": (disconnect, 409, "org_not_connected"),
-    "moved to another account": (move, 404, "not_found"),
-    "downgraded": (lambda world, caller: world.move_to(Tier.FREE, caller.organisation), 402, "upgrade_required"),
-    "removed": (lambda world, caller: world.leave(caller.person, caller.organisation), 401, "unauthorized"),
-    "revoked": (lambda world, caller: world.revoke(caller), 401, "unauthorized"),
-}
 
 
 async def test_an_esim_is_drawn_from_stock(stage: Stage) -> None:

@@ -1,6 +1,5 @@
 """Intents with a plan that draws an eSIM: products, plans of the live catalogue, and confirmations."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx
@@ -9,31 +8,13 @@ from inline_snapshot import snapshot
 
 from clients.sandbox.ocs.faults import Fault
 from registry.limits import Role, Tier
-from storage.accounts import set_connection
+from tests.issuance.lost_access import LOST_ACCESS, move
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import ACCOUNT, DRAW, FREE_ESIMS, INTENTS, PLAN, TEMPLATE, Stage, untold, whole
 from tests.registry import ledgers
-from tests.world import Credentials, World
 
 pytestmark = pytest.mark.anyio
 PRODUCTS = "/v1/connectivity/products"
-Change = Callable[[World, Credentials], Awaitable[object]]
-
-
-async def disconnect(world: World, caller: Credentials) -> None:
-    await world.store.write(set_connection, organisation=caller.organisation, mode=None, account_id=None, own_token=None)
-
-
-async def move(world: World, caller: Credentials) -> None:
-    await world.store.write(set_connection, organisation=caller.organisation, mode="managed", account_id=8102, own_token=None)
-
-
-LOST_ACCESS: dict[str, tuple[Change, int, str]] = {
-    "disconnected": (disconnect, 409, "org_not_connected"),
-    "moved to another account": (move, 404, "not_found"),
-    "downgraded": (lambda world, caller: world.move_to(Tier.FREE, caller.organisation), 402, "upgrade_required"),
-    "removed": (lambda world, caller: world.leave(caller.person, caller.organisation), 401, "unauthorized"),
-}
 
 
 async def define(stage: Stage, http: httpx.AsyncClient | None = None, **fields: Any) -> str:
