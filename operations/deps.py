@@ -24,7 +24,7 @@ class Build:
 
 
 class Wake(Protocol):
-    """Tells the delivery loop of this process that there is work."""
+    """Tells a loop of this process that there is work."""
 
     def __call__(self) -> None: ...
 
@@ -42,6 +42,10 @@ class Deps:
     build: Build
     webhook_exempt: tuple[Network, ...]
     wake_worker: Wake
+    post: Wake
+    """Says that a mail was queued."""
+    toolsets: tuple[str, ...]
+    """The names of toolsets and presets that a key may be restricted to."""
     ocs: OcsPool
     reads: ReadCache
     stock: StockRoom
@@ -49,6 +53,10 @@ class Deps:
     """This process, among those that share the database."""
     draws: bool = True
     """False where the charging system is simulated in another process: what would be drawn here would be drawn from nothing."""
+    own_identity: bool = True
+    """People sign in here, at the built-in identity provider; False: at the one that is configured."""
+    spare_accounts: tuple[int, ...] = ()
+    """Accounts of a simulated network that newcomers are given, as somebody who runs a real one would open them."""
     ocs_token: str = field(default="", repr=False)
     """The service's own reseller token, for organisations in managed mode; empty: there is none."""
 

@@ -9,7 +9,8 @@ from registry.errors import Refusal
 from registry.model import Passed
 from registry.operation import Operation
 
-Surface = Literal["http", "mcp", "cli"]
+Surface = Literal["http", "mcp", "cli", "web"]
+"""Through which door: `web` are the service's own pages."""
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 

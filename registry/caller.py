@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from registry.limits import Role, Scope, Tier
+from registry.restrictions import UNRESTRICTED, Restrictions
 
 Kind = Literal["key", "session", "local", "internal", "storefront", "public"]
 
@@ -28,6 +29,10 @@ class Caller:
     role: Role = Role.MEMBER
     scopes: int = 0
     key_id: str = ""
+    """The key that was presented, or the grant (gnt_) of a login at the built-in identity provider."""
+    withheld: int = 0
+    """Scopes that the membership carries and this credential does not."""
+    restrictions: Restrictions = UNRESTRICTED
     connection: Connection | None = None
     expires_at: int | None = None
     """When the key that was presented ends, Unix seconds."""

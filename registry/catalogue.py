@@ -92,6 +92,13 @@ class Catalogue:
             if o.tool and (o.id in inside or self.toolset_of[o.id] in wanted) and (o.read_only or not selection.read_only)
         )
 
+    def inside(self, names: tuple[str, ...]) -> frozenset[str]:
+        """Every operation of some toolsets and presets, tools or not; a name that is not known any more holds none."""
+        presets = self.presets
+        return frozenset(o.id for o in self.operations.values() if self.toolset_of[o.id] in names).union(
+            *(presets[name] for name in names if name in presets)
+        )
+
     def tools(self, ids: frozenset[str], scopes: int) -> list[AnyOperation]:
         """The visible tools of a caller, in catalogue order: visibility is a courtesy, authorize is the gate."""
         return [o for o in self.operations.values() if o.id in ids and not Scope(o.scope) & ~scopes]

@@ -7,6 +7,7 @@ from registry.call import Call
 from registry.caller import Caller
 from registry.errors import OcsError, StoreUnavailable
 from registry.limits import Scope
+from registry.narrowing import check_account
 from registry.policy import require
 from registry.ports import Conclusion, Entry, Journal, Site, Stored, Writes
 
@@ -32,6 +33,7 @@ class Context(Generic[D]):
     __slots__ = (
         "_encode",
         "_journal",
+        "account_seen",
         "call",
         "caller",
         "closing",
@@ -64,6 +66,7 @@ class Context(Generic[D]):
         self.status = call.operation.status
         self.reached_upstream = False
         self.released = False
+        self.account_seen = False
         self.next_cursor: str | None = None
         self.note: str | None = None
         self.needed = 0
@@ -85,6 +88,11 @@ class Context(Generic[D]):
         """Refuse a caller without a scope that this input asks for; it is checked again in the transaction that moves a SIM or money."""
         require(scope, self.caller, site)
         self.needed |= int(scope)
+
+    def of_account(self, account_id: int | None) -> None:
+        """Say which account the thing at hand is in; refused when the credential is restricted to others."""
+        check_account(account_id, self.caller.restrictions)
+        self.account_seen = True
 
     @overload
     async def settle(self, answer: R, /) -> R: ...

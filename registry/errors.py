@@ -143,6 +143,23 @@ class Forbidden(Refusal):
     code = "origin_not_allowed"
 
 
+class Restricted(Refusal):
+    """The credential was made to do less than its maker may: a restricted key, or a login that was granted less."""
+
+    status = 403
+    code = "credential_restricted"
+
+    def __init__(self, message: str, *, param: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, param=param, hint=hint or "Use another key, or have an admin make one that may do this")
+
+
+class RoleRequired(Refusal):
+    """The operation is for admins of the organisation, whatever its tier."""
+
+    status = 403
+    code = "role_required"
+
+
 class NotFound(Refusal):
     """Unknown, or another organisation's: the two are answered alike."""
 

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict, Unpack
 
 from registry.caller import Caller
 from registry.errors import Refusal
-from registry.limits import Scope
+from registry.limits import Role, Scope
 from registry.model import Input, Passed
 
 P = TypeVar("P", bound=Input)
@@ -79,6 +79,7 @@ class Operation(Generic[P, R]):
     module: str
     title: str
     scope: Scope
+    role: Role | None
     auth: Auth
     once: Once | None
     confirm: bool
@@ -119,10 +120,12 @@ Handler = Callable[Concatenate[Any, P, ...], Awaitable[R]]
 class Said(TypedDict, total=False):
     """What a declaration may say beside method and path; what it leaves out is in SILENT.
 
+    `role`: what the caller must be in the organisation, on any tier.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
     """
 
     scope: Scope
+    role: Role | None
     auth: Auth
     once: Once | None
     confirm: bool
@@ -145,6 +148,7 @@ class Said(TypedDict, total=False):
 
 SILENT: Said = {
     "scope": Scope.READ,
+    "role": None,
     "auth": Auth.BEARER,
     "once": None,
     "confirm": False,

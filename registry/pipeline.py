@@ -16,10 +16,11 @@ import anyio
 import orjson
 from pydantic import BaseModel
 
-from registry import policy
+from registry import narrowing, policy
 from registry.binding import Binding
 from registry.call import Call, Reply
 from registry.caller import Caller
+from registry.catalogue import Catalogue
 from registry.clock import Clock
 from registry.context import Context, not_kept
 from registry.errors import ConfirmTokenRequired, Internal, OcsError, Refusal, StoreUnavailable
@@ -27,7 +28,8 @@ from registry.ids import Ids
 from registry.limits import Limits
 from registry.model import Document, Input, Passed
 from registry.operation import Operation
-from registry.ports import Directory, Entry, Journal, Line, Quota, Replayed, Sessions, SharedSecrets, Site, Stored
+from registry.ports import Directory, Entry, Journal, KeyLimit, Line, Quota, Replayed, Sessions, SharedSecrets, Site, Stored
+from registry.restrictions import UNRESTRICTED
 from registry.throttle import Throttle
 
 D = TypeVar("D")
@@ -66,6 +68,7 @@ class Pipeline(Generic[D]):
     def __init__(
         self,
         *,
+        catalogue: Catalogue,
         deps: D,
         clock: Clock,
         ids: Ids,
@@ -77,7 +80,7 @@ class Pipeline(Generic[D]):
         limits: Limits,
         site: Site,
     ) -> None:
-        self.deps, self.clock, self.ids = deps, clock, ids
+        self.catalogue, self.deps, self.clock, self.ids = catalogue, deps, clock, ids
         self.directory, self.journal, self.quota, self.sessions = directory, journal, quota, sessions
         self.secrets, self.limits, self.site = secrets, limits, site
         self._throttle = Throttle()
@@ -93,7 +96,12 @@ class Pipeline(Generic[D]):
         if operation.proof is not None:
             caller = call.identified = await operation.proof(self.deps, call, now)
         await policy.authorize(call, caller, self.directory, self.site)
+        held = caller.restrictions
+        if held is not UNRESTRICTED:
+            narrowing.check_operation(operation, held, self.catalogue.inside(held.toolsets or ()))
         params = await self._validate(call)
+        if held is not UNRESTRICTED:
+            narrowing.check_input(operation, params, held)
         context = Context(deps=self.deps, call=call, caller=caller, now=now, journal=self.journal, encode=encode)
         granted = await self._access(operation, context, params)
         if operation.read_only:
@@ -141,9 +149,12 @@ class Pipeline(Generic[D]):
     async def _access(self, operation: Operation[Any, Any], context: Context[D], params: Input) -> tuple[Any, ...]:
         """What depends on the input; a refusal that had to ask the upstream costs one call."""
         if operation.access is None:
+            narrowing.check_reached(operation, context.caller.restrictions, seen=False)
             return ()
         try:
-            return (await operation.access(context, params),)
+            granted = await operation.access(context, params)
+            narrowing.check_reached(operation, context.caller.restrictions, seen=context.account_seen)
+            return (granted,)
         except Refusal:
             if context.reached_upstream:
                 await self._charge(context)
@@ -157,7 +168,7 @@ class Pipeline(Generic[D]):
             result = await operation.handler(context, params, *granted)
         except Refusal:
             if operation.charged and not context.reached_upstream:
-                self.quota.give_back(context.caller.owner, policy.period_of(context.now))
+                self._give_back(context)
             raise
         stored = None if isinstance(result, Passed) else Stored(operation.status, passed_on(operation, result))
         if context.caller.kind != "public":
@@ -264,16 +275,27 @@ class Pipeline(Generic[D]):
     async def _charge(self, context: Context[D]) -> None:
         """One call from the organisation's leased block."""
         caller, now = context.caller, context.now
-        tier, period = self.limits.tiers[caller.tier], policy.period_of(now)
+        tier, period, own = self.limits.tiers[caller.tier], policy.period_of(now), caller.restrictions.calls_per_day
+        if own is not None and await self.quota.take(caller.key_id, own, period, now) is None:
+            raise policy.over_key_limit(own, period, self.site, now)
         usage = await self.quota.take(caller.owner, tier.calls_per_day, period, now)
         if usage is None:
+            if own is not None:
+                self.quota.give_back(caller.key_id, period)
             raise policy.over_quota(tier, tier.calls_per_day, period, self.site, now)
         context.call.usage = usage
+
+    def _give_back(self, context: Context[D]) -> None:
+        """What a call was charged that did nothing."""
+        caller, period = context.caller, policy.period_of(context.now)
+        self.quota.give_back(caller.owner, period)
+        if caller.restrictions.calls_per_day is not None:
+            self.quota.give_back(caller.key_id, period)
 
     def _entry(self, context: Context[D], params: Input) -> Entry:
         call, caller, now = context.call, context.caller, context.now
         operation, tier, period = call.operation, self.limits.tiers[caller.tier], policy.period_of(now)
-        once = operation.once
+        once, own = operation.once, caller.restrictions.calls_per_day
         over: Callable[[int], Any] = lambda used: policy.over_quota(tier, used, period, self.site, now)  # noqa: E731
         return Entry(
             surface=call.surface,
@@ -294,6 +316,7 @@ class Pipeline(Generic[D]):
             period=period,
             limit=tier.calls_per_day,
             over_quota=over,
+            key_limit=None if own is None else KeyLimit(own, policy.over_key_limit(own, period, self.site, now)),
             staged=context.staged,
         )
 

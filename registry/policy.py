@@ -13,12 +13,12 @@ import orjson
 
 from registry.call import Call, Surface
 from registry.caller import ANONYMOUS, BRIDGE, STOREFRONT, Caller
-from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Unauthorized, UpgradeRequired
-from registry.limits import Limits, Scope, Tier, TierLimits, lowest_tier
+from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Restricted, RoleRequired, Unauthorized, UpgradeRequired
+from registry.limits import Limits, Role, Scope, Tier, TierLimits, lowest_tier
 from registry.model import Input
 from registry.operation import Auth
 from registry.ports import Directory, Period, Sessions, SharedSecrets, Site
-from registry.throttle import Throttle
+from registry.throttle import Throttle, network_of
 
 KEY = re.compile(r"ak_[A-Za-z0-9]{46}", re.ASCII)
 IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
@@ -79,8 +79,10 @@ async def bearer(credential: str, surface: Surface, directory: Directory, sessio
         return found
     if sessions is None or credential.count(".") != 2:
         raise Unauthorized("The credential is neither an API key nor a session token", presented=True, hint=expected(Auth.BEARER))
-    claims = await sessions.verify(credential, surface)
-    return await directory.by_subject(claims.subject, claims.organisation, now)
+    found = await directory.by_session(await sessions.verify(credential, surface), now)
+    if found is None:
+        raise Unauthorized("The login that this session token belongs to has ended", presented=True, hint=expected(Auth.SESSION))
+    return found
 
 
 def session_only(call: Call, caller: Caller) -> Caller:
@@ -126,7 +128,7 @@ def throttle_address(client: str, buckets: Throttle, limits: Limits, site: Site,
     """Public operations and pages share one count per address."""
     if limits.burst_enabled:
         size = limits.public_per_minute
-        spend(buckets, f"ip:{client}", size / 60, size, site, now, monotonic)
+        spend(buckets, f"ip:{network_of(client)}", size / 60, size, site, now, monotonic)
 
 
 def throttle_message(caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
@@ -163,14 +165,18 @@ async def authorize(call: Call, caller: Caller, directory: Directory, site: Site
         )
     if operation.auth in (Auth.BEARER, Auth.SESSION):
         require(operation.scope, caller, site)
+        require_role(operation.role, caller)
     if operation.upstream:
         await require_connection(caller, directory, site)
 
 
 def require(scope: Scope, caller: Caller, site: Site) -> None:
-    """Refuse with 402 what the caller's tier or role does not carry."""
+    """Refuse with 402 what the caller's tier or role does not carry, and with 403 what only this credential does not."""
     if caller.has(scope):
         return
+    if not scope & ~(caller.scopes | caller.withheld):
+        wanted = "admin" if scope & Scope.ADMIN else "write"
+        raise Restricted(f"This credential was made without {wanted} access, which your organisation and your role carry")
     needed = lowest_tier(scope)
     if scope & Scope.ADMIN and caller.tier is Tier.ENTERPRISE:
         text = "This operation needs the role admin in your organisation, which you do not have; the tier is right"
@@ -178,6 +184,17 @@ def require(scope: Scope, caller: Caller, site: Site) -> None:
         wanted = "admin" if scope & Scope.ADMIN else "write"
         text = f"This operation needs {wanted} access; the tier {caller.tier} of your organisation does not carry it, {needed} does"
     raise UpgradeRequired(text, required_tier=needed, upgrade_url=site.upgrade_url)
+
+
+def require_role(role: Role | None, caller: Caller) -> None:
+    """Refuse with 403 what only admins of the organisation may do, whatever its tier."""
+    if role is Role.ADMIN and caller.restrictions.no_admin:
+        raise Restricted("This credential was made without admin access")
+    if role is Role.ADMIN and caller.role is not Role.ADMIN and caller.kind in ("key", "session", "local"):
+        raise RoleRequired(
+            "This operation needs the role admin in your organisation, and you are a member; a larger tier does not change that",
+            hint="Ask an admin of your organisation: list_members names them",
+        )
 
 
 async def require_connection(caller: Caller, directory: Directory, site: Site) -> None:
@@ -243,6 +260,18 @@ def over_quota(tier: TierLimits, used: int, period: Period, site: Site, now: flo
         f"The daily quota of {tier.calls_per_day} calls is used up; it starts again at {stamp(period.reset)}",
         limit=tier.calls_per_day,
         used=used,
+        reset_at=stamp(period.reset),
+        retry_after=int(period.reset - now) + 1,
+        upgrade_url=site.upgrade_url,
+    )
+
+
+def over_key_limit(limit: int, period: Period, site: Site, now: float) -> QuotaExceeded:
+    """The key's own limit is used up; the organisation's quota may not be."""
+    return QuotaExceeded(
+        f"This API key is restricted to {limit} calls per UTC day, and they are used up; it works again at {stamp(period.reset)}",
+        limit=limit,
+        used=limit,
         reset_at=stamp(period.reset),
         retry_after=int(period.reset - now) + 1,
         upgrade_url=site.upgrade_url,

@@ -46,6 +46,13 @@ class Period(NamedTuple):
     reset: int
 
 
+class KeyLimit(NamedTuple):
+    """Calls per UTC day that an API key itself is restricted to, and the refusal beyond them."""
+
+    calls: int
+    over: QuotaExceeded
+
+
 @dataclass(slots=True)
 class Entry:
     """What a call writes about itself, as plain values."""
@@ -68,6 +75,7 @@ class Entry:
     period: Period
     limit: int
     over_quota: Callable[[int], QuotaExceeded]
+    key_limit: KeyLimit | None = None
     staged: bool = False
     """Opened without being sent yet: until `dispatch` a refusal or a crash frees the key."""
     usage: Usage | None = None
@@ -95,6 +103,19 @@ class Line(NamedTuple):
     request_id: str
 
 
+class Claims(NamedTuple):
+    """What a verified session token says.
+
+    `grant` names a login at the built-in identity provider: who it is, for which organisation and what it may do is read from our store.
+    `email` is an address that an external provider has verified.
+    """
+
+    subject: str
+    organisation: str | None
+    grant: str | None = None
+    email: str | None = None
+
+
 class Directory(Protocol):
     """Who a credential belongs to, read from our own store at every call."""
 
@@ -102,20 +123,13 @@ class Directory(Protocol):
         """The caller of a live API key; a mistyped one is refused without a look-up."""
         ...
 
-    async def by_subject(self, subject: str, organisation: str | None, now: float) -> Caller:
-        """The caller of a verified session; without a membership, a caller without an organisation."""
+    async def by_session(self, claims: Claims, now: float) -> Caller | None:
+        """The caller of a verified session; without a membership, a caller without an organisation. None: its grant has ended."""
         ...
 
     async def connected(self, principal: str) -> list[OrgRef]:
         """The principal's organisations that have an upstream account."""
         ...
-
-
-class Claims(NamedTuple):
-    """What a verified session token says."""
-
-    subject: str
-    organisation: str | None
 
 
 class Sessions(Protocol):
@@ -199,6 +213,7 @@ class Site:
     connect_url: str
     docs_url: str
     mcp_url: str
+    sign_in_url: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)

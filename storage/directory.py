@@ -1,7 +1,6 @@
 """Who a credential belongs to: keys, people, memberships and connections, read at every call."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, cast
 
@@ -11,28 +10,21 @@ from registry.caller import Caller, Kind
 from registry.caller import Connection as Upstream
 from registry.errors import OrgRef
 from registry.ids import base32
-from registry.limits import Role, Tier, scopes_of
+from registry.limits import Role, Scope, Tier, scopes_of
 from registry.policy import is_api_key, period_of
+from registry.ports import Claims
+from registry.restrictions import Restrictions
 from storage.changes import CALLERS, read_counter
 from storage.connection import Connection
-from storage.schema import ApiKeyTable, MembershipTable, OrganisationTable, PersonTable
+from storage.grants import Grant, find_grant
+from storage.memberships import MEMBERS, MEMBERSHIP, Member, find_member, first_membership, list_connected
+from storage.restrictions import read_restrictions
+from storage.schema import ApiKeyTable, PersonTable
 from storage.statement import Command, Query, table
 from storage.store import Store
 
-KEY, PERSON, ORGANISATION, MEMBERSHIP = table(ApiKeyTable), table(PersonTable), table(OrganisationTable), table(MembershipTable)
+KEY, PERSON = table(ApiKeyTable), table(PersonTable)
 CACHED_KEYS = 10_000
-
-
-class Member(NamedTuple):
-    """A person in an organisation, with what the organisation may do."""
-
-    person_id: str
-    organisation_id: str
-    name: str
-    tier: str
-    mode: str | None
-    account_id: int | None
-    role: str
 
 
 class Key(NamedTuple):
@@ -43,6 +35,7 @@ class Key(NamedTuple):
     organisation_id: str | None
     expires_at: int | None
     last_used_day: str | None
+    restrictions: str | None
 
 
 class Person(NamedTuple):
@@ -51,43 +44,15 @@ class Person(NamedTuple):
     id: str
 
 
-class Org(NamedTuple):
-    """An organisation's id and name."""
-
-    id: str
-    name: str
-
-
-MEMBER_COLUMNS: Sequence[sa.ColumnElement[object]] = (
-    MEMBERSHIP.c.person_id,
-    MEMBERSHIP.c.organisation_id,
-    ORGANISATION.c.name,
-    ORGANISATION.c.tier,
-    ORGANISATION.c.mode,
-    ORGANISATION.c.account_id,
-    MEMBERSHIP.c.role,
-)
-MEMBERS = sa.select(*MEMBER_COLUMNS).join_from(MEMBERSHIP, ORGANISATION, MEMBERSHIP.c.organisation_id == ORGANISATION.c.id)
-MEMBER_OF = Query(
-    Member,
-    MEMBERS.where(MEMBERSHIP.c.person_id == sa.bindparam("person"), MEMBERSHIP.c.organisation_id == sa.bindparam("organisation")),
-)
-FIRST_MEMBERSHIP = Query(
-    Member, MEMBERS.where(MEMBERSHIP.c.person_id == sa.bindparam("person")).order_by(MEMBERSHIP.c.created, MEMBERSHIP.c.organisation_id)
-)
 KEY_BY_DIGEST = Query(
     Key,
-    sa.select(KEY.c.id, KEY.c.person_id, KEY.c.organisation_id, KEY.c.expires_at, KEY.c.last_used_day).where(
-        KEY.c.digest == sa.bindparam("digest"), KEY.c.revoked_at.is_(None)
-    ),
+    sa.select(*(KEY.c[name] for name in Key._fields)).where(KEY.c.digest == sa.bindparam("digest"), KEY.c.revoked_at.is_(None)),
 )
 PERSON_BY_SUBJECT = Query(Person, sa.select(PERSON.c.id).where(PERSON.c.subject == sa.bindparam("subject")))
-CONNECTED = Query(
-    Org,
-    sa.select(ORGANISATION.c.id, ORGANISATION.c.name)
-    .join_from(MEMBERSHIP, ORGANISATION, MEMBERSHIP.c.organisation_id == ORGANISATION.c.id)
-    .where(MEMBERSHIP.c.person_id == sa.bindparam("person"), ORGANISATION.c.mode.is_not(None))
-    .order_by(ORGANISATION.c.id),
+LINK = Command(
+    sa.update(PERSON)
+    .where(PERSON.c.address == sa.bindparam("verified"), PERSON.c.subject.is_(None))
+    .values(subject=sa.bindparam("known_as"))
 )
 TOUCH = Command(sa.update(KEY).where(KEY.c.id == sa.bindparam("key_id")).values(last_used_day=sa.bindparam("day")))
 # Rechecked in the transaction of a write that moves a SIM or money.
@@ -111,25 +76,20 @@ def find_key(connection: Connection, *, digest: bytes) -> tuple[Key, Member | No
     return key, find_member(connection, person=key.person_id, organisation=key.organisation_id) if key.organisation_id else None
 
 
-def find_member(connection: Connection, *, person: str, organisation: str) -> Member | None:
-    """A membership."""
-    return connection.first(MEMBER_OF, person=person, organisation=organisation)
-
-
 def find_subject(connection: Connection, *, subject: str, organisation: str | None) -> tuple[str | None, Member | None]:
     """The person an identity provider names, and the membership they act in."""
     person = connection.first(PERSON_BY_SUBJECT, subject=subject)
     if person is None:
         return None, None
     if organisation is None:
-        return person.id, connection.first(FIRST_MEMBERSHIP, person=person.id)
+        return person.id, first_membership(connection, person=person.id)
     # A token that names an organisation its person has left acts for none: never silently for another.
     return person.id, find_member(connection, person=person.id, organisation=organisation)
 
 
-def list_connected(connection: Connection, *, person: str) -> list[Org]:
-    """The person's organisations that have an upstream account."""
-    return connection.all(CONNECTED, person=person)
+def link_subject(connection: Connection, *, subject: str, address: str) -> bool:
+    """A person who signed up here comes with an external provider's name for the first time: from now on it is theirs."""
+    return connection.run(LINK, known_as=subject, verified=address) == 1
 
 
 def touch(connection: Connection, *, days: dict[str, str]) -> None:
@@ -154,6 +114,26 @@ def caller_of(kind: Kind, person: str, member: Member | None, key_id: str = "") 
         key_id=key_id,
         connection=upstream,
     )
+
+
+def narrowed(caller: Caller, restrictions: Restrictions) -> Caller:
+    """The caller with what the credential was made to do less."""
+    scopes = caller.scopes & int(carried(restrictions))
+    return replace(caller, scopes=scopes, withheld=caller.scopes & ~scopes, restrictions=restrictions)
+
+
+def carried(restrictions: Restrictions) -> Scope:
+    """The scopes that restrictions leave."""
+    if restrictions.read_only:
+        return Scope.READ
+    every = Scope.READ | Scope.ANY | Scope.WRITE | Scope.ADMIN
+    return every & ~Scope.ADMIN if restrictions.no_admin else every
+
+
+def granted(grant: Grant) -> Restrictions:
+    """A login's scopes as restrictions: who was granted less than everything may do less than everything."""
+    scopes = grant.scopes.split()
+    return Restrictions(read_only="write" not in scopes, no_admin="admin" not in scopes)
 
 
 class Cached(NamedTuple):
@@ -186,10 +166,28 @@ class StoreDirectory:
         self._note_use(cached.caller.key_id, now)
         return cached.caller
 
-    async def by_subject(self, subject: str, organisation: str | None, now: float) -> Caller:
-        """The caller of a verified session."""
+    async def by_session(self, claims: Claims, now: float) -> Caller | None:
+        """The caller of a verified session. A login here is its grant; an external one is who our store knows by the provider's name."""
+        if claims.grant is not None:
+            found = await self._store.read(find_grant, grant=claims.grant, now=now)
+            if found is None:
+                return None
+            grant, member = found
+            return narrowed(caller_of("session", grant.person_id, member, grant.id), granted(grant))
+        subject, organisation = claims.subject, claims.organisation
         person, member = await self._store.read(find_subject, subject=subject, organisation=organisation)
+        if (
+            person is None
+            and claims.email is not None
+            and await self._store.write(link_subject, subject=subject, address=claims.email.lower())
+        ):
+            person, member = await self._store.read(find_subject, subject=subject, organisation=organisation)
         return caller_of("session", person or stranger(subject), member)
+
+    async def signed_in(self, person: str, organisation: str | None) -> Caller:
+        """The caller of a browser session, at the service's own pages."""
+        member = None if organisation is None else await self._store.read(find_member, person=person, organisation=organisation)
+        return caller_of("session", person, member)
 
     async def member(self, person: str, organisation: str) -> Caller | None:
         """The local caller of stdio and the command line."""
@@ -217,7 +215,10 @@ class StoreDirectory:
             return None  # its maker has left the organisation
         if len(self._cache) >= CACHED_KEYS:
             self._cache.clear()
-        cached = self._cache[digest] = Cached(counter, replace(caller_of("key", key.person_id, member, key.id), expires_at=key.expires_at))
+        caller = replace(caller_of("key", key.person_id, member, key.id), expires_at=key.expires_at)
+        if key.restrictions is not None:
+            caller = narrowed(caller, read_restrictions(key.restrictions))
+        cached = self._cache[digest] = Cached(counter, caller)
         if key.last_used_day is not None:
             self._noted.setdefault(key.id, key.last_used_day)
         return cached

@@ -11,7 +11,9 @@ from registry.ports import Arguments, Conclusion, Entry, Line, Write, Writes
 from storage import claims, confirm, quota
 from storage.audit import append_line
 from storage.connection import Connection
-from storage.directory import MEMBER_BY_KEY, MEMBER_OF
+from storage.directory import MEMBER_BY_KEY
+from storage.grants import GRANT, MEMBER_BY_GRANT
+from storage.memberships import MEMBER_OF
 
 T = TypeVar("T")
 
@@ -34,7 +36,9 @@ class Opening:
 
 def recheck(connection: Connection, entry: Entry) -> None:
     """Key, membership and tier once more, inside the transaction that moves a SIM or money."""
-    if entry.key_id:
+    if entry.key_id.startswith(GRANT):
+        member = connection.first(MEMBER_BY_GRANT, grant=entry.key_id, now=entry.now)
+    elif entry.key_id:
         member = connection.first(MEMBER_BY_KEY, key_id=entry.key_id, now=entry.now)
     else:
         member = connection.first(MEMBER_OF, person=entry.principal, organisation=entry.organisation)
@@ -77,6 +81,10 @@ def begin(connection: Connection, entry: Entry, opening: Opening, answer: Answer
         )
     if entry.confirm is not None:
         spend(connection, entry=entry)
+    if entry.key_limit is not None and entry.cost:
+        own = quota.charge(connection, organisation=entry.key_id, period=entry.period.name, cost=entry.cost, limit=entry.key_limit.calls)
+        if own is None:
+            raise entry.key_limit.over
     if opening.charge and entry.cost:
         used = quota.charge(connection, organisation=entry.owner, period=entry.period.name, cost=entry.cost, limit=entry.limit)
         if used is None:
@@ -219,8 +227,9 @@ def conclude(
     return concluded
 
 
-def release(connection: Connection, *, entry: Entry, owner: str, charged: bool, writes: Writes) -> None:
-    """Undo an opening of which the provider did nothing."""
+def release(connection: Connection, *, entry: Entry, owner: str, charged: bool, refund: bool, writes: Writes) -> None:
+    """Undo an opening of which the provider did nothing. `charged`: the organisation's call was charged here and is given back;
+    `refund`: what a restricted key was charged is."""
     for write, arguments in writes:
         write(connection, **arguments)
     name = name_of(entry)
@@ -228,3 +237,5 @@ def release(connection: Connection, *, entry: Entry, owner: str, charged: bool, 
         claims.release(connection, **name, owner=owner, lease=entry.request_id)
     if charged:
         quota.give_back(connection, organisation=entry.owner, period=entry.period.name, cost=entry.cost)
+    if refund and entry.key_limit is not None:
+        quota.give_back(connection, organisation=entry.key_id, period=entry.period.name, cost=entry.cost)

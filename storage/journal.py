@@ -93,7 +93,7 @@ class StoreJournal:
             await self._opened(entry, lambda opening: self._store.write(begin, entry, opening, None))
         except (StoreUnavailable, asyncio.CancelledError):
             if entry.idempotency_key is not None:  # the commit may be there though nobody heard: its key would be busy while we live
-                self._openings.append(partial(release, entry=entry, owner=self.replica, charged=False, writes=[]))
+                self._openings.append(partial(release, entry=entry, owner=self.replica, charged=False, refund=False, writes=[]))
             raise
 
     async def dispatch(self, entry: Entry, lost: Stored, writes: Writes) -> None:
@@ -141,7 +141,7 @@ class StoreJournal:
     async def release(self, entry: Entry, writes: Writes, *, refund: bool) -> None:
         """Forget the claim, and give the charge back where it is due."""
         charged = refund and bool(entry.cost) and not entry.leased
-        freeing = partial(release, entry=entry, owner=self.replica, charged=charged, writes=writes)
+        freeing = partial(release, entry=entry, owner=self.replica, charged=charged, refund=refund and bool(entry.cost), writes=writes)
         try:
             await self._store.write(freeing)
         except StoreUnavailable:

@@ -25,7 +25,19 @@ class KeyRow(NamedTuple):
     created: int
 
 
-COLUMNS = ("id", "digest", "prefix", "organisation_id", "person_id", "name", "description", "restrictions", "expires_at", "created")
+COLUMNS = (
+    "id",
+    "digest",
+    "prefix",
+    "organisation_id",
+    "person_id",
+    "name",
+    "description",
+    "restrictions",
+    "made_with",
+    "expires_at",
+    "created",
+)
 INSERT = Command(sa.insert(KEY).values({name: sa.bindparam(name) for name in COLUMNS}))
 REVOKE = Command(
     sa.update(KEY)
@@ -52,8 +64,10 @@ def insert_key(
     now: float,
     description: str | None = None,
     expires_at: int | None = None,
+    restrictions: str | None = None,
+    made_with: str | None = None,
 ) -> None:
-    """Keep a new key's digest."""
+    """Keep a new key's digest. `made_with`: the credential it was made with; a grant takes it along when it ends."""
     connection.run(
         INSERT,
         id=id,
@@ -63,7 +77,8 @@ def insert_key(
         person_id=person,
         name=name,
         description=description,
-        restrictions=None,
+        restrictions=restrictions,
+        made_with=made_with,
         expires_at=expires_at,
         created=int(now),
     )

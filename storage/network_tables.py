@@ -1,4 +1,4 @@
-"""Tables of what the network and its bridge tell. Part of the schema, as those of schema.py."""
+"""Tables of what the network and its bridge tell, and of what organisations keep about it. Part of the schema, as those of schema.py."""
 
 import sqlalchemy as sa
 from sqlmodel import Field
@@ -79,3 +79,42 @@ class EarlySightingTable(Named, table=True):
     country: str | None = Field(default=None, sa_type=sa.Text)
     used_bytes: int | None = Field(default=None, sa_type=sa.BigInteger)
     received: float = Field(sa_type=sa.Double, index=True)
+
+
+class SubscriberNoteTable(Named, table=True):
+    """One entry of an organisation's support history of a line; append-only."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    iccid: str = Field(sa_type=sa.Text)
+    note: str = Field(sa_type=sa.Text)
+    author: str | None = Field(default=None, sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("subscriber_note_line", "organisation", "iccid", "id"),)
+
+
+class SubscriberNotesTable(Named, table=True):
+    """An organisation's one text about a line."""
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    iccid: str = Field(primary_key=True, sa_type=sa.Text)
+    notes: str = Field(sa_type=sa.Text)
+    updated: int = Field(sa_type=sa.BigInteger)
+
+
+class NetworkDefaultTable(Named, table=True):
+    """Which networks an organisation's new assignments use: cheapest_available, all, or custom with a steering list."""
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    mode: str = Field(sa_type=sa.Text)
+    list_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    updated: int = Field(sa_type=sa.BigInteger)
+
+
+class UpstreamObjectTable(Named, table=True):
+    """What an organisation created on a shared reseller: only its creator may change it. `kind` is template or zone."""
+
+    kind: str = Field(primary_key=True, sa_type=sa.Text)
+    id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
+    organisation: str = Field(sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)

@@ -7,30 +7,77 @@ Times are Unix seconds unless a name ends in `_ms`. JSON and sealed values are t
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
+from storage.identity_tables import (
+    AccessGrantTable,
+    AllowanceTable,
+    AuthorizationCodeTable,
+    AuthorizationRequestTable,
+    BrowserSessionTable,
+    InvitationTable,
+    MailTable,
+    OauthClientTable,
+    RefreshTokenTable,
+    SigningKeyTable,
+    VerificationTable,
+)
 from storage.named import Named
 from storage.network_tables import (
     CountryEntryTable,
     EarlySightingTable,
     InboundPushTable,
     MeteredLineTable,
+    NetworkDefaultTable,
     NetworkEventTable,
     PlacedPackageTable,
+    SubscriberNotesTable,
+    SubscriberNoteTable,
+    UpstreamObjectTable,
+)
+from storage.setup_tables import (
+    AffiliateTable,
+    CommissionTable,
+    OnboardingTable,
+    PlatformFeeTable,
+    ReferralTable,
 )
 
 # What is imported here and belongs to the schema all the same.
 __all__ = [
+    "AccessGrantTable",
+    "AffiliateTable",
+    "AllowanceTable",
+    "AuthorizationCodeTable",
+    "AuthorizationRequestTable",
+    "BrowserSessionTable",
+    "CommissionTable",
     "CountryEntryTable",
     "EarlySightingTable",
     "InboundPushTable",
+    "InvitationTable",
+    "MailTable",
     "MeteredLineTable",
+    "NetworkDefaultTable",
     "NetworkEventTable",
+    "OauthClientTable",
+    "OnboardingTable",
     "PlacedPackageTable",
+    "PlatformFeeTable",
+    "ReferralTable",
+    "RefreshTokenTable",
     "SQLModel",
+    "SigningKeyTable",
+    "SubscriberNoteTable",
+    "SubscriberNotesTable",
+    "UpstreamObjectTable",
+    "VerificationTable",
 ]
 
 
 class OrganisationTable(Named, table=True):
-    """A reseller. `mode` and `account_id` are its connection to the upstream; `own_token` is sealed; `simulated`: no real upstream."""
+    """A reseller. `mode` and `account_id` are its connection to the upstream; `own_token` is sealed; `simulated`: no real upstream.
+
+    `assigned_account_id` is the sub-account that whoever runs the service opened for it: it stays when an own token takes over.
+    """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     name: str = Field(sa_type=sa.Text)
@@ -41,17 +88,22 @@ class OrganisationTable(Named, table=True):
     service_own: int = 0
     simulated: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     platform_fee_bps: int | None = None
+    assigned_account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
     created: int = Field(sa_type=sa.BigInteger)
 
 
 class PersonTable(Named, table=True):
-    """Somebody who signs in. `subject` is the identity provider's name for them."""
+    """Somebody who signs in. `subject` is an external identity provider's name for them; `address` is how they sign in at the built-in
+    one: the e-mail address in lower case, once only, since whoever reads its mail is this person.
+    """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     email: str | None = Field(default=None, index=True, sa_type=sa.Text)
     name: str | None = Field(default=None, sa_type=sa.Text)
     subject: str | None = Field(default=None, unique=True, sa_type=sa.Text)
+    address: str | None = Field(default=None, sa_type=sa.Text)
     created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("person_address", "address", unique=True),)
 
 
 class MembershipTable(Named, table=True):
@@ -64,7 +116,7 @@ class MembershipTable(Named, table=True):
 
 
 class ApiKeyTable(Named, table=True):
-    """An API key: only its SHA-256 is kept, and its first characters for people."""
+    """An API key: only its SHA-256 is kept, and its first characters for people. `made_with`: the key or grant its maker presented."""
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     digest: bytes = Field(sa_type=sa.LargeBinary, unique=True)
@@ -74,6 +126,7 @@ class ApiKeyTable(Named, table=True):
     name: str = Field(sa_type=sa.Text)
     description: str | None = Field(default=None, sa_type=sa.Text)
     restrictions: str | None = Field(default=None, sa_type=sa.Text)
+    made_with: str | None = Field(default=None, index=True, sa_type=sa.Text)
     expires_at: int | None = Field(default=None, sa_type=sa.BigInteger)
     revoked_at: int | None = Field(default=None, sa_type=sa.BigInteger)
     last_used_day: str | None = Field(default=None, sa_type=sa.Text)
@@ -154,7 +207,11 @@ class AuditTable(Named, table=True):
     status: int
     milliseconds: float = Field(sa_type=sa.Double)
     request_id: str = Field(sa_type=sa.Text)
-    __table_args__ = (sa.Index("audit_organisation", "organisation", "id"),)
+    __table_args__ = (
+        sa.Index("audit_organisation", "organisation", "id"),
+        sa.Index("audit_operation", "organisation", "operation", "id"),
+        sa.Index("audit_principal", "organisation", "principal", "id"),
+    )
 
 
 class ProductTable(Named, table=True):
@@ -268,45 +325,6 @@ class DeliveryAttemptTable(Named, table=True):
     outcome: str = Field(sa_type=sa.Text)
     milliseconds: float = Field(sa_type=sa.Double)
     next_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
-
-
-class SubscriberNoteTable(Named, table=True):
-    """One entry of an organisation's support history of a line; append-only."""
-
-    id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(sa_type=sa.Text)
-    iccid: str = Field(sa_type=sa.Text)
-    note: str = Field(sa_type=sa.Text)
-    author: str | None = Field(default=None, sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = (sa.Index("subscriber_note_line", "organisation", "iccid", "id"),)
-
-
-class SubscriberNotesTable(Named, table=True):
-    """An organisation's one text about a line."""
-
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    iccid: str = Field(primary_key=True, sa_type=sa.Text)
-    notes: str = Field(sa_type=sa.Text)
-    updated: int = Field(sa_type=sa.BigInteger)
-
-
-class NetworkDefaultTable(Named, table=True):
-    """Which networks an organisation's new assignments use: cheapest_available, all, or custom with a steering list."""
-
-    organisation: str = Field(primary_key=True, sa_type=sa.Text)
-    mode: str = Field(sa_type=sa.Text)
-    list_id: int | None = Field(default=None, sa_type=sa.BigInteger)
-    updated: int = Field(sa_type=sa.BigInteger)
-
-
-class UpstreamObjectTable(Named, table=True):
-    """What an organisation created on a shared reseller: only its creator may change it. `kind` is template or zone."""
-
-    kind: str = Field(primary_key=True, sa_type=sa.Text)
-    id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
-    organisation: str = Field(sa_type=sa.Text)
-    created: int = Field(sa_type=sa.BigInteger)
 
 
 class IssuanceTable(Named, table=True):

@@ -16,3 +16,18 @@ def webhook_secret_field(endpoint: str) -> str:
 def claim_field(operation: str, key: str) -> str:
     """The stored answer of an idempotency key."""
     return f"claim|{operation}|{key}"
+
+
+def mail_field(mail: str) -> str:
+    """A mail that waits to be sent."""
+    return f"mail|{mail}"
+
+
+def client_secret_field(client: str) -> str:
+    """The secret of a program that registered itself."""
+    return f"client|{client}"
+
+
+def signing_key_field(kid: str) -> str:
+    """The private half of a key that signs tokens."""
+    return f"signing|{kid}"

@@ -17,9 +17,12 @@ from pathlib import Path
 
 import httpx
 
+from clients.mail.letter import Letter
+from clients.sandbox.mail import MailCatcher
 from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.seed.build import build
 from clients.sandbox.ocs.state import World as Network
+from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
 from operations.services.api_key import new_api_key
 from operations.services.read_cache import ReadCache
@@ -29,12 +32,14 @@ from registry.ids import base32
 from registry.limits import Limits, Role, Tier
 from registry.pipeline import Pipeline
 from registry.ports import Sessions, SharedSecrets, Site
+from registry.restrictions import UNRESTRICTED, Restrictions
 from storage.accounts import add_member, create_organisation, create_person, remove_member, set_connection, set_tier
 from storage.directory import StoreDirectory
 from storage.journal import StoreJournal
 from storage.keys import insert_key, revoke_key
 from storage.quota import QuotaBlocks
 from storage.replicas import renew
+from storage.restrictions import write_restrictions
 from storage.sealed_fields import OWN_TOKEN_FIELD
 from storage.sealing import Keyring, new_key_setting
 from storage.store import Store, open_store
@@ -43,6 +48,7 @@ from transports.http.door import HttpDoor
 from transports.http.inner import Inner
 from transports.http.rules import HttpRules
 from transports.logs import RequestLine
+from transports.postman import Postman
 from transports.upstream import SIMULATED_TOKEN, simulated_pool
 
 NOON = 1_800_014_400.0  # 2027-01-15T12:00:00Z
@@ -54,6 +60,7 @@ SITE = Site(
     connect_url=f"https://{HOST}/connect",
     docs_url=f"https://{HOST}/docs",
     mcp_url=f"https://{HOST}/mcp",
+    sign_in_url=f"https://{HOST}/auth/sign-in",
 )
 
 
@@ -120,6 +127,8 @@ class World:
     """The simulated charging system behind it; organisations of account 8101 have a fleet there."""
     lines: list[RequestLine] = field(default_factory=list[RequestLine])
     """The request log."""
+    postman: Postman | None = None
+    """Takes mails to the catcher when a test asks for its letters."""
     faults: list[tuple[str, str, BaseException]] = field(default_factory=list[tuple[str, str, BaseException]])
     """Request id, operation and exception of every fault of ours."""
 
@@ -129,6 +138,12 @@ class World:
             headers["Authorization"] = f"Bearer {secret}"
         transport = httpx.ASGITransport(app=self.door, raise_app_exceptions=False)
         return httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers)
+
+    async def letters(self) -> list[Letter]:
+        """Every mail that was sent so far, the newest last."""
+        assert self.postman is not None and isinstance(self.postman.transport, MailCatcher)
+        await self.postman.deliver()
+        return self.postman.transport.letters
 
     async def network(self) -> Network:
         """What the simulated network is made of, at this moment."""
@@ -175,7 +190,9 @@ class World:
         """Change an organisation's tier."""
         await self.store.write(set_tier, organisation=organisation, tier=tier)
 
-    async def key(self, person: str, organisation: str | None, *, expires_at: int | None = None) -> tuple[str, str]:
+    async def key(
+        self, person: str, organisation: str | None, *, expires_at: int | None = None, restrictions: Restrictions = UNRESTRICTED
+    ) -> tuple[str, str]:
         """A new API key: its id and its secret."""
         key, id, now = new_api_key(self.ids), self.ids.new("key_"), self.clock.now()
         await self.store.write(
@@ -188,6 +205,7 @@ class World:
             name="test",
             now=now,
             expires_at=expires_at,
+            restrictions=write_restrictions(restrictions),
         )
         return id, key.secret
 
@@ -252,6 +270,8 @@ def make_deps(
         build=Build("1.0.0", "0123abc"),
         webhook_exempt=(),
         wake_worker=lambda: None,
+        post=lambda: None,
+        toolsets=tuple(CATALOGUE.names()),
         ocs=simulated_pool(sandbox or new_sandbox(clock), clock),
         reads=ReadCache(clock),
         stock=StockRoom(store, clock, ids),
@@ -285,6 +305,7 @@ async def open_world(
     sandbox = sandbox or new_sandbox(clock)
     deps = make_deps(store, keyring, clock, ids, secrets, sandbox, replica=journal.replica)
     pipeline = Pipeline(
+        catalogue=catalogue,
         deps=deps,
         clock=clock,
         ids=ids,
@@ -306,8 +327,9 @@ async def open_world(
         fault=lambda *fault: faults.append(fault),
         inner=inner,
     )
+    postman = Postman(store=store, keyring=keyring, clock=clock, ids=ids, transport=MailCatcher(), report=lambda text: None)
     try:
-        yield World(door, pipeline, store, clock, ids, journal, blocks, sandbox, lines, faults)
+        yield World(door, pipeline, store, clock, ids, journal, blocks, sandbox, lines, postman, faults)
     finally:
         await deps.ocs.aclose()
         await store.aclose()

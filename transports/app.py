@@ -10,9 +10,11 @@ from operations.services.demo import Demo
 from registry.catalogue import Catalogue
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.http.door import HttpDoor
+from transports.http.forwarded import Forwarded
 from transports.http.inner import Inner
 from transports.http.response import send_reply
 from transports.http.rules import HttpRules
+from transports.identity.app import IDENTITY_PATH, IdentityDoor
 from transports.logs import Logs
 from transports.mcp.app import PATH as MCP_PATH
 from transports.mcp.app import McpDoor
@@ -50,15 +52,18 @@ class Application:
         rules = HttpRules(hosts=host_names(settings, site.base_url), origins=frozenset((origin, *settings.allowed_origins)))
         self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
         self._openapi, self._docs = OpenapiPage(CATALOGUE, site), ReferencePages(CATALOGUE, site)
-        inner = Inner(self._inner, paths=frozenset(("/", "/openapi.json")), prefixes=("/mcp", "/docs", "/.well-known"))
+        self._identity = IdentityDoor(service, rules, logs.report) if settings.own_identity else None
+        prefixes = ("/mcp", "/docs", "/.well-known", *(() if self._identity is None else (IDENTITY_PATH,)))
+        inner = Inner(self._inner, paths=frozenset(("/", "/openapi.json")), prefixes=prefixes)
         self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=logs.request, fault=logs.fault, inner=inner)
+        self._front = Forwarded(self.http, settings.trusted_proxies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A request, or the server's start and stop."""
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         else:
-            await self.http(scope, receive, send)
+            await self._front(scope, receive, send)
 
     async def _inner(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pages and protocols by path; pages are public, so they are counted by address."""
@@ -70,6 +75,9 @@ class Application:
         self.service.pipeline.admit_public((request.get("client") or ("", 0))[0])
         if path == "/":  # for whoever opens the printed address in a browser
             await send_reply(send, 307, [(b"location", b"/docs"), (b"content-length", b"0")], b"")
+            return
+        if self._identity is not None and self._identity.serves(path):
+            await self._identity(scope, receive, send)
             return
         app: App = self._docs
         if path == "/openapi.json":
@@ -86,6 +94,7 @@ class Application:
         await service.begin_network(forgotten(CATALOGUE))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)
+            tasks.start_soon(service.postman.run)
             if service.upstream.sandbox is not None:
                 tasks.start_soon(keep_simulating, service.upstream.sandbox, self.http)
             works = service.settings.worker if service.settings.worker is not None else service.settings.embedded

@@ -10,6 +10,7 @@ import anyio
 
 from clients.http import Outbound
 from clients.webhooks.sender import Sender
+from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
 from operations.services.demo import Demo, ensure_demo
 from operations.services.read_cache import ReadCache
@@ -34,11 +35,13 @@ from storage.store import Store, open_store
 from transports.data_directory import make_data_directory
 from transports.issuance_chores import reconciliation, recovery
 from transports.keyring_check import checked_keyring
+from transports.mail import open_mail
 from transports.mcp.settings import McpSettings
+from transports.postman import Postman
 from transports.retention import retention
 from transports.sessions import provider_sessions
 from transports.settings import Settings
-from transports.upstream import DEMO_ACCOUNT, Way, open_way
+from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, Way, open_way
 from transports.worker import Worker
 
 VERSION = "1.0.0"
@@ -55,6 +58,7 @@ class Service:
     journal: StoreJournal
     blocks: QuotaBlocks
     worker: Worker
+    postman: Postman
     outbound: Outbound
     sender: Sender
     upstream: Way
@@ -125,13 +129,15 @@ class Service:
             self.report(f"the store is unavailable, buffered rows wait: {error.message}")
 
     async def stop(self) -> None:
-        """Write what is left, give leased quota back, close everything."""
+        """Write what is left, send what is due, give leased quota back, close everything."""
         await self.flush()
         try:
+            await self.postman.deliver()
             await self.blocks.drain()
             await self.store.write(leave, replica=self.journal.replica, now=self.clock.now())
         except StoreUnavailable as error:
             self.report(f"the store is unavailable at shutdown: {error.message}")
+        await self.postman.transport.aclose()
         await self.sender.aclose()
         await self.outbound.aclose()
         await self.upstream.aclose()
@@ -141,12 +147,14 @@ class Service:
 def site_of(settings: Settings, base_url: str) -> Site:
     """The public addresses."""
     base = (settings.base_url or base_url).rstrip("/")
+    own = settings.own_identity
     return Site(
         base_url=base,
-        upgrade_url=settings.upgrade_url or f"{base}/docs",
-        connect_url=settings.connect_url or f"{base}/docs/setup",
+        upgrade_url=settings.upgrade_url or (f"{base}/auth/upgrade" if own else f"{base}/docs"),
+        connect_url=settings.connect_url or (f"{base}/auth/onboarding" if own else f"{base}/docs/setup"),
         docs_url=f"{base}/docs",
         mcp_url=f"{base}/mcp",
+        sign_in_url=f"{base}/auth/sign-in" if own else settings.auth_sign_in_url or settings.auth_issuer,
     )
 
 
@@ -170,6 +178,44 @@ def opened(settings: Settings, ids: Ids, report: Callable[[str], None]) -> tuple
     return text, keyring, open_store(settings.store_url, pool=settings.database_pool)
 
 
+def make_deps(
+    settings: Settings,
+    store: Store,
+    keyring: Keyring,
+    clock: Clock,
+    ids: Ids,
+    way: Way,
+    secrets: SharedSecrets,
+    site: Site,
+    replica: str,
+    *,
+    apart: bool,
+    rings: "tuple[Bell, Bell]",
+) -> Deps:
+    """The outside world of the handlers; `rings` wake the worker and the postman."""
+    return Deps(
+        store=store,
+        keyring=keyring,
+        clock=clock,
+        ids=ids,
+        site=site,
+        secrets=secrets,
+        build=Build(VERSION, settings.build_sha),
+        webhook_exempt=settings.webhook_allow_nets,
+        wake_worker=rings[0],
+        post=rings[1],
+        toolsets=tuple(CATALOGUE.names()),
+        own_identity=settings.own_identity,
+        spare_accounts=() if way.sandbox is None else SPARE_ACCOUNTS,
+        ocs=way.pool,
+        reads=ReadCache(clock),
+        stock=StockRoom(store, clock, ids),
+        replica=replica,
+        draws=way.sandbox is None or not apart,
+        ocs_token=way.token,
+    )
+
+
 def build_service(
     settings: Settings,
     base_url: str,
@@ -181,32 +227,20 @@ def build_service(
 ) -> Service:
     """Open the store (migrating an embedded one) and wire everything to it. `apart`: no door of this process issues anything."""
     clock = clock or SystemClock()
-    ids, bell = ids or SystemIds(clock), Bell()
+    ids, bell, letter_bell = ids or SystemIds(clock), Bell(), Bell()
     keyring_text, keyring, store = opened(settings, ids, report)
     limits, site = replace(Limits(), burst_enabled=settings.burst_limit), site_of(settings, base_url)
     secrets, outbound, sender = secrets_of(settings, ids), Outbound(), Sender(clock, exempt=settings.webhook_allow_nets)
     blocks, directory = QuotaBlocks(store, limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
     way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}")
-    deps = Deps(
-        store=store,
-        keyring=keyring,
-        clock=clock,
-        ids=ids,
-        site=site,
-        secrets=secrets,
-        build=Build(VERSION, settings.build_sha),
-        webhook_exempt=settings.webhook_allow_nets,
-        wake_worker=bell,
-        ocs=way.pool,
-        reads=ReadCache(clock),
-        stock=StockRoom(store, clock, ids),
-        replica=journal.replica,
-        draws=way.sandbox is None or not apart,
-        ocs_token=way.token,
-    )
-    worker = bell.hang(make_worker(settings, deps, sender, report, looks=deps.draws))
+    deps = make_deps(settings, store, keyring, clock, ids, way, secrets, site, journal.replica, apart=apart, rings=(bell, letter_bell))
+    worker = make_worker(settings, deps, sender, report, looks=deps.draws)
+    bell.hang(worker.wake)
+    postman = make_postman(settings, deps, report)
+    letter_bell.hang(postman.ring)
     pipeline = Pipeline(
+        catalogue=CATALOGUE,
         deps=deps,
         clock=clock,
         ids=ids,
@@ -218,11 +252,11 @@ def build_service(
         limits=limits,
         site=site,
     )
-    return Service(settings, pipeline, directory, journal, blocks, worker, outbound, sender, way, report, keyring_text)
+    return Service(settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, report, keyring_text)
 
 
 class Bell:
-    """Wakes the worker, which is made after those who ring."""
+    """Wakes somebody who is made after those who ring."""
 
     def __init__(self) -> None:
         self._ring: Callable[[], None] | None = None
@@ -231,10 +265,14 @@ class Bell:
         if self._ring is not None:
             self._ring()
 
-    def hang(self, worker: Worker) -> Worker:
+    def hang(self, ring: Callable[[], None]) -> None:
         """From now on it wakes this one."""
-        self._ring = worker.wake
-        return worker
+        self._ring = ring
+
+
+def make_postman(settings: Settings, deps: Deps, report: Callable[[str], None]) -> Postman:
+    """Takes mails to the configured server, or to the console."""
+    return Postman(store=deps.store, keyring=deps.keyring, clock=deps.clock, ids=deps.ids, transport=open_mail(settings), report=report)
 
 
 def make_worker(settings: Settings, deps: Deps, sender: Sender, report: Callable[[str], None], *, looks: bool) -> Worker:

@@ -13,6 +13,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 PREFIX = "SERVICE_"
+MAIL_FROM = re.compile(r"[^<>@\r\n]{0,64}<[^<>@\s]{1,64}@[A-Za-z0-9.-]{1,253}>|[^<>@\s]{1,64}@[A-Za-z0-9.-]{1,253}")
+SMTP_URL = re.compile(r"smtps?://(?:[^@/\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?")
 SHARED_SECRETS = ("internal_api_key", "storefront_api_key", "bridge_webhook_secret")
 SHORTEST_SECRET = 16
 HTTPS_IN_PRODUCTION = ("base_url", "auth_issuer", "auth_jwks_url", "ocs_url", "ocs_statistics_url")
@@ -92,7 +94,13 @@ class Settings(BaseModel):
     auth_issuer: str = Field("", description="issuer of session tokens")
     auth_jwks_url: str = Field("", description="where the issuer publishes its keys")
     auth_audience: str = Field("", description="audience of session tokens at the HTTP door")
+    auth_sign_in_url: str = Field("", description="where people sign in at that issuer; shown to those who must")
     auth_azp: Words = Field((), description="authorized parties accepted in tokens that carry no audience")
+    smtp_url: Secret = Field(EMPTY, description="smtp[s]://[user:password@]host[:port]; empty outside production: the console")
+    mail_from: str = Field("", description="sender of the service's mails, for example Connectivity <noreply@esim.example>")
+    trusted_proxies: Annotated[tuple[Network, ...], BeforeValidator(networks)] = Field(
+        (), description="networks of proxies whose X-Forwarded-For names the client"
+    )
     allowed_hosts: Words = Field((), description="Host names served besides the base URL's; * serves any")
     allowed_origins: Words = Field((), description="browser origins that may call")
     upgrade_url: str = Field("", description="where a caller buys a larger tier")
@@ -120,9 +128,15 @@ class Settings(BaseModel):
         if bool(self.auth_issuer) != bool(self.auth_jwks_url):
             raise ValueError("SERVICE_AUTH_ISSUER and SERVICE_AUTH_JWKS_URL go together; set both or neither")
         check_base_url(self.base_url)
+        check_mail(self)
         check_upstream(self)
         check_shared_secrets(self)
         return self
+
+    @property
+    def own_identity(self) -> bool:
+        """People sign in at the built-in identity provider."""
+        return not self.auth_issuer
 
     @property
     def embedded(self) -> bool:
@@ -142,9 +156,9 @@ class Settings(BaseModel):
 
 def check_production(settings: Settings) -> None:
     """Nothing is simulated there, and nothing travels in the clear."""
-    required = {"database_url": settings.database_url, "secret_keys": settings.secret_keys}
+    required = {"database_url": settings.database_url, "secret_keys": settings.secret_keys, "smtp_url": settings.smtp_url}
     missing = [PREFIX + name.upper() for name, value in required.items() if not value.get_secret_value()]
-    missing += [PREFIX + name.upper() for name in ("base_url", "ocs_url") if not getattr(settings, name)]
+    missing += [PREFIX + name.upper() for name in ("base_url", "ocs_url", "mail_from") if not getattr(settings, name)]
     if missing:
         raise ValueError(f"SERVICE_ENV=production needs {', '.join(missing)}; nothing falls back to a simulation there")
     if settings.webhook_allow_nets:
@@ -164,6 +178,17 @@ def check_base_url(address: str) -> None:
         raise ValueError(
             "SERVICE_BASE_URL must be http(s)://host[:port][/path] without user, query or fragment, for example https://esim.example"
         )
+
+
+def check_mail(settings: Settings) -> None:
+    """Where mails go. The address is not repeated: it may hold a password."""
+    address = settings.smtp_url.get_secret_value()
+    if address and not SMTP_URL.fullmatch(address):
+        raise ValueError("SERVICE_SMTP_URL must be smtp[s]://[user:password@]host[:port], with the password percent-encoded")
+    if settings.mail_from and not MAIL_FROM.fullmatch(settings.mail_from):
+        raise ValueError("SERVICE_MAIL_FROM must be an address, or a name and an address in angle brackets")
+    if address and not settings.mail_from:
+        raise ValueError("SERVICE_SMTP_URL needs SERVICE_MAIL_FROM: mails without a sender are refused everywhere")
 
 
 def check_upstream(settings: Settings) -> None:

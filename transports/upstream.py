@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # the simulated network is imported when it is first asked
 SIMULATED = "http://ocs.sandbox.invalid/ocs-custo/main/v1"
 SIMULATED_TOKEN = "sandbox-7001-token"
 DEMO_ACCOUNT = 8101
+SPARE_ACCOUNTS = (8102, 8103, 8104)
+"""Of the same reseller: the first newcomers of a simulated network get these."""
 DAY = 86_400
 STEP_SECONDS = 5
 

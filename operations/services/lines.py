@@ -53,7 +53,9 @@ class Line(NamedTuple):
 
 async def own_line(ctx: Ctx, params: NamesLine) -> Line:
     """The access rule of every operation on one line."""
-    return await find_line(await reach(ctx), params.iccid)
+    line = await find_line(await reach(ctx), params.iccid)
+    ctx.of_account(line.row.get("accountId"))
+    return line
 
 
 async def find_line(upstream: Upstream, iccid: str, *, green_zone: bool = False) -> Line:

@@ -12,6 +12,7 @@ SITE = Site(
     connect_url="",
     docs_url="http://127.0.0.1:8000/docs",
     mcp_url="http://127.0.0.1:8000/mcp",
+    sign_in_url="http://127.0.0.1:8000/auth/sign-in",
 )
 
 

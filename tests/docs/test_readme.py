@@ -65,7 +65,7 @@ def test_a_shell_block_runs_as_it_is_written(block: Block, place: Path, server: 
 
 def test_the_first_curl_issues_a_test_esim_and_is_the_one_that_serve_prints(place: Path, server: Running) -> None:
     text = find(TEST_CURL)
-    site = Site(base_url=ADDRESS, upgrade_url="", connect_url="", docs_url="", mcp_url=f"{ADDRESS}/mcp")
+    site = Site(base_url=ADDRESS, upgrade_url="", connect_url="", docs_url="", mcp_url=f"{ADDRESS}/mcp", sign_in_url="")
     assert shlex.split(text.replace("\\\n", "")) == shlex.split(curl(site, "$RESELLER_API_KEY"))
     intent = json.loads(done(place, text.replace(ADDRESS, server.base_url), **as_reader(server)))
     assert (intent["status"], intent["livemode"]) == ("succeeded", False)
@@ -101,7 +101,7 @@ def test_the_python_mcp_client_says_what_is_missing(place: Path) -> None:
 
 def test_the_mcp_block_is_the_one_that_serve_prints() -> None:
     [block] = blocks("json", document="README.md")
-    site = Site(base_url=ADDRESS, upgrade_url="", connect_url="", docs_url="", mcp_url=f"{ADDRESS}/mcp")
+    site = Site(base_url=ADDRESS, upgrade_url="", connect_url="", docs_url="", mcp_url=f"{ADDRESS}/mcp", sign_in_url="")
     assert block.text.strip() == mcp_block(site, "ak_...")
 
 

@@ -205,6 +205,7 @@ async def another_process(stage: Stage) -> World:
         ocs=Road(first.sandbox).pool(first.clock),
     )
     pipeline = Pipeline(
+        catalogue=CATALOGUE,
         deps=deps,
         clock=first.clock,
         ids=of.ids,
@@ -224,7 +225,7 @@ async def another_process(stage: Stage) -> World:
         log=first.lines.append,
         fault=lambda *fault: faults.append(fault),
     )
-    return World(door, pipeline, first.store, first.clock, first.ids, journal, blocks, first.sandbox, first.lines, faults)
+    return World(door, pipeline, first.store, first.clock, first.ids, journal, blocks, first.sandbox, first.lines, first.postman, faults)
 
 
 @asynccontextmanager

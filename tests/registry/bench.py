@@ -162,6 +162,7 @@ class Bench:
         journal = StoreJournal(self.store, keyring=of.deps.keyring, blocks=blocks, clock=self.clock, replica=name)
         await self.store.write(renew, replica=name, now=self.clock.now())
         pipeline = Pipeline(
+            catalogue=CATALOGUE,
             deps=of.deps,
             clock=self.clock,
             ids=of.ids,

@@ -39,7 +39,12 @@ from transports.issuance_chores import reconciliation, recovery
 from transports.worker import Worker
 
 SITE = Site(
-    "https://sim.invalid", "https://sim.invalid/up", "https://sim.invalid/connect", "https://sim.invalid/docs", "https://sim.invalid/mcp"
+    "https://sim.invalid",
+    "https://sim.invalid/up",
+    "https://sim.invalid/connect",
+    "https://sim.invalid/docs",
+    "https://sim.invalid/mcp",
+    "https://sim.invalid/sign-in",
 )
 WIRE = OcsSettings(url="http://ocs.sim.invalid/main/v1")
 LIMITS = Limits(burst_enabled=False)
@@ -106,6 +111,8 @@ class Replica:
             build=Build("1.0.0", "sim"),
             webhook_exempt=(),
             wake_worker=unheard,
+            post=unheard,
+            toolsets=(),
             ocs=OcsPool(SimOutbound(road, OUTBOUND), WIRE, clock),
             reads=ReadCache(clock),
             stock=StockRoom(store, clock, ids),
@@ -115,6 +122,7 @@ class Replica:
         chores = [recovery(store, clock), reconciliation(deps, report)]
         self.worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=report, chores=chores)
         self.pipeline = Pipeline(
+            catalogue=CATALOGUE,
             deps=deps,
             clock=clock,
             ids=ids,

@@ -9,7 +9,14 @@ from transports.reference.entry import build_reference
 from transports.reference.markdown import NOTICE, pages
 
 BASE_URL = "http://127.0.0.1:8000"  # where `serve` listens unless told otherwise: committed files name no deployment
-SITE = Site(BASE_URL, f"{BASE_URL}/docs", f"{BASE_URL}/docs/setup", f"{BASE_URL}/docs", f"{BASE_URL}/mcp")
+SITE = Site(
+    base_url=BASE_URL,
+    upgrade_url=f"{BASE_URL}/auth/upgrade",
+    connect_url=f"{BASE_URL}/auth/onboarding",
+    docs_url=f"{BASE_URL}/docs",
+    mcp_url=f"{BASE_URL}/mcp",
+    sign_in_url=f"{BASE_URL}/auth/sign-in",
+)
 
 
 def reference_files(catalogue: Catalogue, site: Site = SITE) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Mail that the service sends."""

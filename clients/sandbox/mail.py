@@ -1,0 +1,17 @@
+"""A mail catcher: letters stay in a list, for tests and for a service that is only tried out."""
+
+from clients.mail.letter import Letter
+
+
+class MailCatcher:
+    """Takes every letter and sends none."""
+
+    def __init__(self) -> None:
+        self.letters: list[Letter] = []
+
+    async def send(self, letter: Letter) -> None:
+        """Keep the letter."""
+        self.letters.append(letter)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,1 @@
+"""The service's own pages: plain forms that work without script."""
