@@ -51,6 +51,7 @@ LATER = Command(
     .where(MAIL.c.id == sa.bindparam("mail"), MAIL.c.lease == sa.bindparam("token"))
     .values(due_ms=sa.bindparam("at_ms"), lease=None)
 )
+SWEEP = Command(sa.delete(MAIL).where(MAIL.c.expires_at <= sa.bindparam("before")))
 
 
 def queue_mail(connection: Connection, *, id: str, sealed: str, now: float, expires_at: float) -> None:
@@ -61,7 +62,7 @@ def queue_mail(connection: Connection, *, id: str, sealed: str, now: float, expi
 def take_mails(connection: Connection, *, token: str, now: float, most: int) -> list[Waiting]:
     """The mails that are due, for whoever has the token; after two minutes somebody else may take them."""
     now_ms = int(now * 1000)
-    return connection.all(TAKE, token=token, now_ms=now_ms, until_ms=now_ms + LEASE_MS, most=most)
+    return sorted(connection.all(TAKE, token=token, now_ms=now_ms, until_ms=now_ms + LEASE_MS, most=most))  # by id: the oldest first
 
 
 def drop_mail(connection: Connection, *, mail: str, token: str) -> None:
@@ -72,3 +73,8 @@ def drop_mail(connection: Connection, *, mail: str, token: str) -> None:
 def defer_mail(connection: Connection, *, mail: str, token: str, at: float) -> None:
     """It is tried again later."""
     connection.run(LATER, mail=mail, token=token, at_ms=int(at * 1000))
+
+
+def sweep_mails(connection: Connection, *, before: float) -> int:
+    """Forget mails that nobody has come for: where a postman is at work it has dropped them itself, and said so."""
+    return connection.run(SWEEP, before=before)

@@ -3,10 +3,11 @@
 from clients.mail.console import ConsoleMail
 from clients.mail.letter import MailTransport
 from clients.mail.smtp import SmtpMail, smtp_settings
+from registry.clock import SystemClock
 from transports.settings import Settings
 
 
 def open_mail(settings: Settings) -> MailTransport:
     """Nothing is connected before the first mail."""
     address = settings.smtp_url.get_secret_value()
-    return SmtpMail(smtp_settings(address, settings.mail_from)) if address else ConsoleMail()
+    return SmtpMail(smtp_settings(address, settings.mail_from), SystemClock()) if address else ConsoleMail()

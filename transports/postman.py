@@ -1,10 +1,15 @@
-"""The postman: takes queued mails to the mail server, at once when somebody rings, and again later when it was not there."""
+"""The postman: takes queued mails to the mail server, at once when somebody rings, and again later when it was not there.
 
-from collections.abc import Callable
+A mail is sent once, unless a process dies, or loses the database for two minutes, between the server's yes and the row's end.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import anyio
+import anyio.lowlevel
 
-from clients.mail.letter import MailFailed, MailTransport
+from clients.mail.letter import Letter, MailFailed, MailTransport
 from operations.services.letters import open_letter
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
@@ -14,8 +19,13 @@ from storage.sealing import Keyring
 from storage.store import Store
 
 ROUND_SECONDS = 20.0
-BATCH = 20
+# A batch is sent at once, so that it is over long before its lease is, however slow the server.
+BATCH = 10
+# Choice: the last pause is repeated until the mail's own time is over: an invitation outlives a night without a mail server.
 RETRIES = (5.0, 30.0, 120.0, 300.0, 900.0)
+EXPIRED = "a mail was not sent in the time it was good for"
+Outcome = Literal["sent", "given up", "later"]
+SEALED = "it cannot be opened: the key that sealed it is not in the keyring, or the row was changed"
 
 
 class Postman:
@@ -27,6 +37,8 @@ class Postman:
         self._store, self._keyring, self._clock, self._ids = store, keyring, clock, ids
         self.transport, self._report = transport, report
         self._bell = anyio.Event()
+        self._sent: set[str] = set()
+        """Mails that were sent and whose row could not be dropped: they come again."""
 
     def ring(self) -> None:
         """There is mail."""
@@ -41,36 +53,74 @@ class Postman:
             try:
                 await self.deliver()
             except StoreUnavailable as error:
-                self._report(f"the store is unavailable, mails wait: {error.message}")
+                self._away(error)
 
     async def deliver(self) -> int:
-        """Everything that is due now; how many were sent."""
+        """Everything that is due now; how many were sent. When nothing of a batch was, the server is away and the rest waits."""
         sent = 0
         while True:
+            outcomes = await self._batch()
+            sent += outcomes.count("sent")
+            if len(outcomes) < BATCH or all(outcome == "later" for outcome in outcomes):
+                return sent
+            await anyio.lowlevel.checkpoint()  # here it may be cancelled
+
+    async def _batch(self) -> list[Outcome]:
+        """What became of the next few. Cut off in the middle they would come again, and some a second time."""
+        with anyio.CancelScope(shield=True):
             token = self._ids.new("lse_")
             mails = await self._store.write(take_mails, token=token, now=self._clock.now(), most=BATCH)
-            for mail in mails:
-                sent += await self._send(mail, token)
-            if len(mails) < BATCH:
-                return sent
+            return await self._send_all(mails, token)
+        raise RuntimeError("a scope that nobody cancels has ended early")
 
-    async def _send(self, mail: Waiting, token: str) -> bool:
+    async def _send_all(self, mails: Sequence[Waiting], token: str) -> list[Outcome]:
+        """What became of each mail of a batch."""
+        outcomes: list[Outcome] = []
+
+        async def one(mail: Waiting) -> None:
+            try:
+                outcomes.append(await self._send(mail, token))
+            except StoreUnavailable as error:
+                self._away(error)
+
+        async with anyio.create_task_group() as tasks:
+            for mail in mails:
+                tasks.start_soon(one, mail)
+        return outcomes
+
+    async def _send(self, mail: Waiting, token: str) -> Outcome:
         now = self._clock.now()
         try:
-            if mail.expires_at <= now:
-                raise MailFailed("a mail was not sent in the time it was good for", final=True)
-            await self.transport.send(open_letter(mail.id, mail.sealed, self._keyring))
+            if mail.id not in self._sent:
+                if mail.expires_at <= now:
+                    raise MailFailed(EXPIRED, final=True)
+                await self.transport.send(self._opened(mail), mail.id)
         except MailFailed as failed:
-            await self._failed(mail, token, failed, now)
-            return False
+            return await self._failed(mail, token, failed, now)
+        self._sent.add(mail.id)
         await self._store.write(drop_mail, mail=mail.id, token=token)
-        return True
+        self._sent.discard(mail.id)
+        return "sent"
 
-    async def _failed(self, mail: Waiting, token: str, failed: MailFailed, now: float) -> None:
+    def _opened(self, mail: Waiting) -> Letter:
+        """The mail in clear; one that does not open now would not open the next time."""
+        from cryptography.exceptions import InvalidTag  # slow to import
+
+        try:
+            return open_letter(mail.id, mail.sealed, self._keyring)
+        except (ValueError, InvalidTag):
+            raise MailFailed(SEALED, final=True) from None
+
+    async def _failed(self, mail: Waiting, token: str, failed: MailFailed, now: float) -> Outcome:
         """Try again later, unless it is no use: never a word of whom it was for."""
-        if failed.final or mail.attempts > len(RETRIES):
+        if failed.final:
             self._report(f"{mail.id} is given up: {failed}")
             await self._store.write(drop_mail, mail=mail.id, token=token)
-        else:
-            self._report(f"{mail.id} is tried again: {failed}")
-            await self._store.write(defer_mail, mail=mail.id, token=token, at=now + RETRIES[mail.attempts - 1])
+            return "given up"
+        self._report(f"{mail.id} is tried again: {failed}")
+        pause = RETRIES[min(mail.attempts, len(RETRIES)) - 1]
+        await self._store.write(defer_mail, mail=mail.id, token=token, at=now + pause)
+        return "later"
+
+    def _away(self, error: StoreUnavailable) -> None:
+        self._report(f"the store is unavailable, mails wait: {error.message}")

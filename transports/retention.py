@@ -1,30 +1,78 @@
 """The chore that forgets what has outlived its time."""
 
+from operations.services.browser_sessions import IDLE
 from registry.clock import Clock
+from registry.policy import period_of
+from storage.allowances import sweep_allowances
 from storage.audit import sweep_audit
+from storage.authorizations import sweep_authorizations
+from storage.browser_sessions import sweep_sessions
 from storage.claims import sweep_claims
 from storage.confirm import sweep_tokens
+from storage.mail import sweep_mails
+from storage.oauth_clients import sweep_clients
 from storage.placed import sweep_placed
+from storage.quota import sweep_counts
+from storage.refresh_tokens import sweep_refresh_tokens
+from storage.signing_keys import sweep_signing_keys
 from storage.stock import sweep_looks
 from storage.store import Store
+from storage.sweeps import sweep_grants, sweep_invitations, sweep_unused_clients
+from storage.verifications import sweep_verifications
 from transports.chores import Chore
 
 EVERY_SECONDS = 60.0
-AUDIT_SECONDS = 90 * 86_400
-LOOKS_SECONDS = 3600
+HOUR, DAY = 3600, 86_400
+AUDIT_SECONDS = 90 * DAY
+LOOKS_SECONDS = HOUR
 # Twice as long as evidence is looked for before a person has to settle a draw.
-PLACED_SECONDS = 48 * 3600
+PLACED_SECONDS = 48 * HOUR
+# Twice the window that allowances count.
+ALLOWANCES_SECONDS = 2 * HOUR
+# A postman drops what is too late at its next round, and says so; this is for a database that none works on.
+MAILS_SECONDS = HOUR
+# A call that began before midnight may still give back what it was charged.
+COUNTS_SECONDS = DAY
+GRANTS_SECONDS = INVITATIONS_SECONDS = 30 * DAY
+STILLBORN_CLIENTS_SECONDS, UNUSED_CLIENTS_SECONDS = 7 * DAY, 365 * DAY
 
 
 def retention(store: Store, clock: Clock) -> Chore:
-    """Looks at stocks, placed packages, confirm tokens, claims and the audit log. Events and their deliveries are kept for ever."""
+    """What calls and people leave behind. Events and their deliveries are kept for ever."""
 
     async def run() -> None:
         now = clock.now()
-        await store.write(sweep_looks, before=now - LOOKS_SECONDS)
-        await store.write(sweep_placed, before=now - PLACED_SECONDS)
-        await store.write(sweep_tokens, now=now)
-        await store.write(sweep_claims, now=now)
-        await store.write(sweep_audit, before=now - AUDIT_SECONDS)
+        await forget_calls(store, now)
+        await forget_visits(store, now)
+        await forget_logins(store, now)
 
     return Chore("retention", EVERY_SECONDS, run)
+
+
+async def forget_calls(store: Store, now: float) -> None:
+    """Looks at stocks, placed packages, confirm tokens, claims and the audit log."""
+    await store.write(sweep_looks, before=now - LOOKS_SECONDS)
+    await store.write(sweep_placed, before=now - PLACED_SECONDS)
+    await store.write(sweep_tokens, now=now)
+    await store.write(sweep_claims, now=now)
+    await store.write(sweep_audit, before=now - AUDIT_SECONDS)
+
+
+async def forget_visits(store: Store, now: float) -> None:
+    """Codes that were mailed, what was counted of them, mails, browser sessions, invitations, and what was counted by days."""
+    await store.write(sweep_verifications, now=now)
+    await store.write(sweep_allowances, before=now - ALLOWANCES_SECONDS)
+    await store.write(sweep_mails, before=now - MAILS_SECONDS)
+    await store.write(sweep_sessions, now=now, idle=now - IDLE)
+    await store.write(sweep_invitations, before=now - INVITATIONS_SECONDS)
+    await store.write(sweep_counts, before=period_of(now - COUNTS_SECONDS).name)
+
+
+async def forget_logins(store: Store, now: float) -> None:
+    """What programs were let do, from the request to the grant, and the programs that nobody uses."""
+    await store.write(sweep_authorizations, now=now)
+    await store.write(sweep_refresh_tokens, now=now)
+    await store.write(sweep_grants, before=now - GRANTS_SECONDS)
+    await store.write(sweep_clients, before=now - STILLBORN_CLIENTS_SECONDS)
+    await store.write(sweep_unused_clients, before=now - UNUSED_CLIENTS_SECONDS, now=now)
+    await store.write(sweep_signing_keys, now=now)

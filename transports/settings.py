@@ -12,9 +12,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
+from transports.base_url import is_readable
+
 PREFIX = "SERVICE_"
-MAIL_FROM = re.compile(r"[^<>@\r\n]{0,64}<[^<>@\s]{1,64}@[A-Za-z0-9.-]{1,253}>|[^<>@\s]{1,64}@[A-Za-z0-9.-]{1,253}")
-SMTP_URL = re.compile(r"smtps?://(?:[^@/\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?")
+ATOM, LABEL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+", r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+MAILBOX = rf"(?=[^@]{{1,64}}@[^@>]{{1,253}}>?$){ATOM}(?:\.{ATOM})*@{LABEL}(?:\.{LABEL})*"
+MAIL_FROM = re.compile(rf"[^<>@\x00-\x1f\x7f]{{0,64}}<{MAILBOX}>|{MAILBOX}")
+SMTP_URL = re.compile(r"smtps?://(?:[^:@/?#\[\]\s]+(?::[^:@/?#\[\]\s]*)?@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?/?")
 SHARED_SECRETS = ("internal_api_key", "storefront_api_key", "bridge_webhook_secret")
 SHORTEST_SECRET = 16
 HTTPS_IN_PRODUCTION = ("base_url", "auth_issuer", "auth_jwks_url", "ocs_url", "ocs_statistics_url")
@@ -173,8 +177,7 @@ def check_production(settings: Settings) -> None:
 
 def check_base_url(address: str) -> None:
     """Links, the MCP resource and the allowed Host are made from it. The value is not repeated: it may hold a password."""
-    found = WEB_ADDRESS.fullmatch(address)
-    if address and (found is None or int(found[1] or 0) > 65535):
+    if address and (WEB_ADDRESS.fullmatch(address) is None or not is_readable(address)):
         raise ValueError(
             "SERVICE_BASE_URL must be http(s)://host[:port][/path] without user, query or fragment, for example https://esim.example"
         )
@@ -183,7 +186,8 @@ def check_base_url(address: str) -> None:
 def check_mail(settings: Settings) -> None:
     """Where mails go. The address is not repeated: it may hold a password."""
     address = settings.smtp_url.get_secret_value()
-    if address and not SMTP_URL.fullmatch(address):
+    found = SMTP_URL.fullmatch(address)
+    if address and (found is None or int(found[1] or 0) > 65535):
         raise ValueError("SERVICE_SMTP_URL must be smtp[s]://[user:password@]host[:port], with the password percent-encoded")
     if settings.mail_from and not MAIL_FROM.fullmatch(settings.mail_from):
         raise ValueError("SERVICE_MAIL_FROM must be an address, or a name and an address in angle brackets")

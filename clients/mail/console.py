@@ -18,8 +18,9 @@ class ConsoleMail:
     def __init__(self, write: Callable[[str], None] = to_stderr) -> None:
         self._write = write
 
-    async def send(self, letter: Letter) -> None:
+    async def send(self, letter: Letter, id: str) -> None:
         """Print the letter."""
+        del id
         lines = [f"To: {letter.to}", f"Subject: {letter.subject}", "", *letter.text.splitlines()]
         self._write("\n".join(["", "--- mail ---", *lines, "--- end of mail ---", ""]) + "\n")
 

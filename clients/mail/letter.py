@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Protocol, cast
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,12 @@ class Letter:
 
 
 def unpacked(text: str) -> Letter:
-    """The letter again."""
-    return Letter(**cast(dict[str, str], json.loads(text)))
+    """The letter again; ValueError when it is none."""
+    match json.loads(text):
+        case {"to": str(to), "subject": str(subject), "text": str(body)}:
+            return Letter(to, subject, body)
+        case _:
+            raise ValueError("not a letter as this version writes them")
 
 
 class MailFailed(Exception):
@@ -34,8 +38,8 @@ class MailFailed(Exception):
 class MailTransport(Protocol):
     """Takes letters to where they go."""
 
-    async def send(self, letter: Letter) -> None:
-        """Hand one letter over; MailFailed when it was not taken."""
+    async def send(self, letter: Letter, id: str) -> None:
+        """Hand one letter over, under a name that it keeps when it is sent again; MailFailed when it was not taken."""
         ...
 
     async def aclose(self) -> None:

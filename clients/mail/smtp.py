@@ -1,21 +1,33 @@
-"""Mail over SMTP (RFC 5321), encrypted wherever the server can: smtp:// uses STARTTLS when offered, smtps:// TLS from the start."""
+"""Mail over SMTP (RFC 5321), encrypted wherever the server can: smtp:// uses STARTTLS when offered, smtps:// TLS from the start.
+
+A password is never sent in the clear: with one, a server without STARTTLS is refused.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import re
 import ssl
 from dataclasses import dataclass, field
-from email.message import EmailMessage
-from email.policy import SMTP
+from datetime import UTC, datetime
+from email.charset import QP, Charset
+from email.header import Header
+from email.mime.text import MIMEText
+from email.utils import format_datetime, formataddr
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from clients.mail.letter import Letter, MailFailed
+from registry.clock import Clock
 
 if TYPE_CHECKING:  # imported with the first mail: start-up budget
     import aiosmtplib
 
 SECONDS = 20.0
+"""For one mail in all: the library's own limit is per command, and whoever sends has the mail for a limited time."""
 SUBMISSION, SUBMISSION_TLS = 587, 465
+MAILBOX = re.compile(r"[^\s<>()\[\]\\,;:@\"]{1,64}@[A-Za-z0-9.-]{1,253}", re.ASCII)
+UNTRUSTED = "the mail server's certificate is not trusted; SSL_CERT_FILE names the authorities that are"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,69 +39,143 @@ class SmtpSettings:
     tls: bool
     user: str | None
     password: str | None = field(repr=False)
-    sender: str
+    name: str
+    address: str
+
+    @property
+    def domain(self) -> str:
+        """Where the sender is."""
+        return self.address.partition("@")[2]
 
 
-def smtp_settings(address: str, sender: str) -> SmtpSettings:
+def smtp_settings(server: str, sender: str) -> SmtpSettings:
     """The parts of smtp[s]://[user:password@]host[:port]; 587 and 465 (RFC 8314) are the ports where none is named."""
-    parts = urlsplit(address)
+    parts = urlsplit(server)
     tls = parts.scheme == "smtps"
     user, password = (None if value is None else unquote(value) for value in (parts.username, parts.password))
-    return SmtpSettings(parts.hostname or "", parts.port or (SUBMISSION_TLS if tls else SUBMISSION), tls, user, password, sender)
+    name, bracket, address = sender.rstrip(">").rpartition("<")
+    return SmtpSettings(
+        host=parts.hostname or "",
+        port=parts.port or (SUBMISSION_TLS if tls else SUBMISSION),
+        tls=tls,
+        user=user,
+        password=password,
+        name=name.strip().strip('"') if bracket else "",
+        address=address if bracket else sender,
+    )
 
 
 class SmtpMail:
     """Hands letters to a mail server, one connection each: mails are rare."""
 
-    def __init__(self, settings: SmtpSettings, *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, settings: SmtpSettings, clock: Clock, *, tls: ssl.SSLContext | None = None, seconds: float = SECONDS) -> None:
         """`tls` replaces the trusted authorities."""
-        self._settings, self._tls = settings, tls
+        self._settings, self._clock, self._tls, self._seconds = settings, clock, tls, seconds
 
-    async def send(self, letter: Letter) -> None:
-        """Hand one letter over. What the server said may repeat the address, so only its code is told on."""
-        import aiosmtplib
+    async def send(self, letter: Letter, id: str) -> None:
+        """Hand one letter over."""
+        if not (letter.to.isascii() and MAILBOX.fullmatch(letter.to)):
+            raise MailFailed("the address cannot be written into a mail", final=True)
+        await self._talk(message_of(letter, self._settings, id, self._clock.now()), letter.to)
 
-        settings = self._settings
-        try:
-            await aiosmtplib.send(
-                message_of(letter, settings.sender),
-                hostname=settings.host,
-                port=settings.port,
-                username=settings.user,
-                password=settings.password,
-                use_tls=settings.tls,
-                start_tls=None if settings.user is None else not settings.tls,
-                tls_context=self._tls or ssl.create_default_context(),
-                timeout=SECONDS,
-            )
-        except (aiosmtplib.SMTPException, OSError) as error:
-            failed = why(error)
-        else:
-            return
-        raise failed
+    async def greet(self) -> bool:
+        """Connect and sign in as for a mail, and leave again: whether the connection is encrypted."""
+        return await self._talk(None, "")
 
     async def aclose(self) -> None:
         """Nothing stays open."""
 
+    async def _talk(self, message: MIMEText | None, to: str) -> bool:
+        """One connection. What the server said may repeat an address, so of it only the code is told on."""
+        import aiosmtplib
 
-def why(error: aiosmtplib.SMTPException | OSError) -> MailFailed:
-    """A refusal of the 5xx kind is final (RFC 5321 section 4.2.1), everything else may pass."""
+        taken = encrypted = False
+        failed: MailFailed | None = None
+        try:
+            async with asyncio.timeout(self._seconds), self._client() as client:
+                encrypted = client.get_transport_info("sslcontext") is not None
+                if message is not None:
+                    await client.send_message(message, sender=self._settings.address, recipients=[to])
+                taken = True
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            failed = why(error)
+        if failed is not None and not taken:  # once it is taken, a parting that goes wrong does not matter
+            raise failed
+        return encrypted
+
+    def _client(self) -> aiosmtplib.SMTP:
+        import aiosmtplib
+
+        settings = self._settings
+        self._tls = self._tls or ssl.create_default_context()
+        return aiosmtplib.SMTP(
+            hostname=settings.host,
+            port=settings.port,
+            username=settings.user,
+            password=settings.password,
+            # Choice: the sender's domain is the name we greet with. The machine's own is looked up slowly, and is nobody's business.
+            local_hostname=settings.domain,
+            use_tls=settings.tls,
+            start_tls=None if settings.user is None else not settings.tls,
+            tls_context=self._tls,
+            timeout=self._seconds,
+        )
+
+
+def why(error: aiosmtplib.SMTPException | OSError | ValueError) -> MailFailed:
+    """Only a 5xx (RFC 5321 section 4.2.1) about this mail is final: what the server has against us is mended, and then the mail goes."""
     import aiosmtplib
 
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
         codes = [refused.code for refused in error.recipients]
         return MailFailed(f"the mail server refused the recipient ({codes[0] if codes else 'no code'})", final=all(c >= 500 for c in codes))
+    if isinstance(error, aiosmtplib.SMTPDataError):
+        return MailFailed(f"the mail server refused the mail ({error.code})", final=error.code >= 500)
     if isinstance(error, aiosmtplib.SMTPAuthenticationError):
         return MailFailed(f"the mail server refused our user and password ({error.code})")
+    if isinstance(error, aiosmtplib.SMTPSenderRefused):
+        return MailFailed(f"the mail server refused our sender address ({error.code})")
     if isinstance(error, aiosmtplib.SMTPResponseException):
-        return MailFailed(f"the mail server answered {error.code}", final=error.code >= 500)
-    return MailFailed("the mail server could not be reached")
+        return MailFailed(f"the mail server answered {error.code}")
+    if isinstance(error, ValueError) and not isinstance(error, OSError):  # a certificate that is not trusted is both
+        return MailFailed("the mail server's protocol cannot carry this mail", final=True)
+    return MailFailed(unreached(error))
 
 
-def message_of(letter: Letter, sender: str) -> EmailMessage:
-    """Plain text in UTF-8; the mail says that no person wrote it (RFC 3834), so that nobody's absence answers it."""
-    message = EmailMessage(policy=SMTP)
-    message["From"], message["To"], message["Subject"] = sender, letter.to, letter.subject
+def unreached(error: aiosmtplib.SMTPException | OSError) -> str:
+    """Why there was no conversation."""
+    import aiosmtplib
+
+    if any(isinstance(each, ssl.SSLCertVerificationError) for each in (error, error.__cause__, error.__context__)):
+        return UNTRUSTED
+    if isinstance(error, TimeoutError):
+        return "the mail server did not answer in time"
+    if isinstance(error, OSError):
+        return "the mail server could not be reached"
+    if isinstance(error, aiosmtplib.SMTPNotSupported):
+        return "the mail server cannot carry this address"
+    return "the mail server offers no STARTTLS or no AUTH, and without them no password is sent"
+
+
+def message_of(letter: Letter, settings: SmtpSettings, id: str, now: float) -> MIMEText:
+    """Plain text in UTF-8; the mail says that no person wrote it (RFC 3834), so that nobody's absence answers it.
+
+    A mail that is sent a second time has the name it had, by which servers know it again.
+    """
+    # Not EmailMessage: Python 3.11 loses spaces where it folds a long subject that is not ASCII.
+    readable = Charset("utf-8")
+    readable.body_encoding = QP
+    message = MIMEText(letter.text, "plain", "us-ascii" if letter.text.isascii() else readable)  # pyright: ignore[reportArgumentType]  # a Charset is taken, too
+    message["From"] = formataddr((settings.name, settings.address))
+    message["To"] = letter.to
+    charset = "us-ascii" if letter.subject.isascii() else "utf-8"
+    message["Subject"] = Header(one_line(letter.subject), charset, header_name="Subject").encode()
+    message["Date"] = format_datetime(datetime.fromtimestamp(now, UTC))
+    message["Message-ID"] = f"<{id}@{settings.domain}>"
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(letter.text)
     return message
+
+
+def one_line(text: str) -> str:
+    """A subject may name what somebody else has written: no line of it becomes a header, and no mail is lost for it."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -9,8 +9,9 @@ class MailCatcher:
     def __init__(self) -> None:
         self.letters: list[Letter] = []
 
-    async def send(self, letter: Letter) -> None:
+    async def send(self, letter: Letter, id: str) -> None:
         """Keep the letter."""
+        del id
         self.letters.append(letter)
 
     async def aclose(self) -> None:

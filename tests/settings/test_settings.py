@@ -16,6 +16,8 @@ PRODUCTION = {
     "SERVICE_SECRET_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
     "SERVICE_BASE_URL": "https://esim.example",
     "SERVICE_OCS_URL": "https://ocs.example/v1",
+    "SERVICE_SMTP_URL": "smtps://mailer:hidden-word@mail.example",
+    "SERVICE_MAIL_FROM": "Connectivity <noreply@esim.example>",
 }
 
 
@@ -108,6 +110,7 @@ def test_space_around_a_secret_is_dropped_and_one_of_nothing_but_space_is_none()
         "https://esim.example/#top",
         "https://esim.example:65536",
         "https://esim.example:",
+        "https://[:::]",
         "https://esim example",
         "https://esim.example\n",
         "https://esim.example\\@other.example",
@@ -135,7 +138,10 @@ def test_in_production_addresses_that_tokens_travel_to_are_https(name: str) -> N
     assert refusal(PRODUCTION | login | {name: "http://login.example"}) == message
 
 
-@pytest.mark.parametrize("missing", ["SERVICE_DATABASE_URL", "SERVICE_SECRET_KEYS", "SERVICE_BASE_URL", "SERVICE_OCS_URL"])
+@pytest.mark.parametrize(
+    "missing",
+    ["SERVICE_DATABASE_URL", "SERVICE_SECRET_KEYS", "SERVICE_SMTP_URL", "SERVICE_BASE_URL", "SERVICE_OCS_URL", "SERVICE_MAIL_FROM"],
+)
 def test_production_does_not_start_without(missing: str) -> None:
     given = {name: value for name, value in PRODUCTION.items() if name != missing}
     assert refusal(given) == f"SERVICE_ENV=production needs {missing}; nothing falls back to a simulation there"

@@ -1,6 +1,7 @@
 """The HTTP door: an ASGI application that turns requests into calls and replies into answers. It decides nothing about a call."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
 from registry.answer import answer
@@ -89,7 +90,8 @@ class HttpDoor:
             visit.path, visit.operation = found.route.operation.path, found.route.operation.id
             call = make_call(found, head, request, receive, visit.request_id)
         except Refusal as refusal:
-            await self._finish(request, receive, send, visit, refusal_reply(refusal, visit.request_id), private=private)
+            said = refusal_reply if self._inner is None else partial(self._inner.refused, request)
+            await self._finish(request, receive, send, visit, said(refusal, visit.request_id), private=private)
             return
         reply = await answer(self._pipeline, call, self._report)
         if call.identified is not None:

@@ -1,7 +1,7 @@
 """Whose request it is behind proxies: the last address in X-Forwarded-For that no trusted proxy has."""
 
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import cast
 
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
@@ -20,17 +20,18 @@ class Forwarded:
         """One request."""
         if self._trusted and scope["type"] == "http":
             request = cast(HttpScope, scope)
-            peer = (request.get("client") or ("", 0))[0]
-            if trusts(peer, self._trusted):
-                scope = {**scope, "client": (origin(peer, request, self._trusted), 0)}
+            peer = address_in((request.get("client") or ("", 0))[0])
+            if peer is not None and trusts(peer, self._trusted):
+                scope = {**scope, "client": (str(origin(peer, request, self._trusted)), 0)}
         await self._app(scope, receive, send)
 
 
-def origin(peer: str, request: HttpScope, trusted: Sequence[Network]) -> str:
+def origin(peer: IPv4Address | IPv6Address, request: HttpScope, trusted: Sequence[Network]) -> IPv4Address | IPv6Address:
     """From the right: what a trusted proxy wrote is believed, and what it was told is not."""
     told = b",".join(value for name, value in request["headers"] if name == HEADER).decode("latin-1")
-    for address in (part.strip() for part in reversed(told.split(","))):
-        if not is_address(address):
+    for part in reversed(told.split(",")):
+        address = address_in(part)
+        if address is None:
             return peer
         peer = address
         if not trusts(address, trusted):
@@ -38,18 +39,20 @@ def origin(peer: str, request: HttpScope, trusted: Sequence[Network]) -> str:
     return peer
 
 
-def is_address(text: str) -> bool:
-    """A bare IP address."""
+def address_in(text: str) -> IPv4Address | IPv6Address | None:
+    """An IP address, with or without the port that some proxies write behind it; an IPv4 address in IPv6 clothes is the IPv4 address."""
+    text = text.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
     try:
-        ip_address(text)
+        address = ip_address(text)
     except ValueError:
-        return False
-    return True
+        return None
+    return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
 
 
-def trusts(address: str, trusted: Sequence[Network]) -> bool:
+def trusts(address: IPv4Address | IPv6Address, trusted: Sequence[Network]) -> bool:
     """Whether an address is one of our proxies'."""
-    if not is_address(address):
-        return False
-    found = ip_address(address)
-    return any(found in network for network in trusted if found.version == network.version)
+    return any(address in network for network in trusted if address.version == network.version)

@@ -1,8 +1,14 @@
 """What stands behind the table: an application for the paths that no operation has (MCP, documentation, pages, metrics)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from transports.http.asgi import App
+from registry.call import Reply
+from registry.errors import Refusal
+from transports.http.asgi import App, HttpScope
+from transports.http.response import refusal_reply
+
+Shown = Callable[[HttpScope, Refusal, str], Reply | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +18,13 @@ class Inner:
     app: App
     paths: frozenset[str] = frozenset()
     prefixes: tuple[str, ...] = ()
+    shown: Shown | None = None
+    """A refusal, also one of the door itself, as the application shows it; nothing where JSON is right."""
+
+    def refused(self, scope: HttpScope, refusal: Refusal, request_id: str) -> Reply:
+        """The reply of a request that got no further."""
+        shown = None if self.shown is None else self.shown(scope, refusal, request_id)
+        return refusal_reply(refusal, request_id) if shown is None else shown
 
     def template(self, path: str) -> str | None:
         """The name of a path in logs, or None when it is not one of ours: what follows a prefix may be a secret."""

@@ -26,7 +26,7 @@ def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
 
 
 def header_list(reply: Reply, request_id: str, private: bool) -> Headers:
-    """All headers of an answer but Link. What needs a credential is never cached, unless the operation itself decides."""
+    """All headers of an answer but Link. What is one caller's is never cached, unless the operation itself decides."""
     headers = list(PRIVATE_JSON if private else PUBLIC_JSON)
     if reply.media_type != JSON:
         headers[0] = (b"content-type", reply.media_type.encode("latin-1"))

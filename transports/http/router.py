@@ -87,7 +87,7 @@ class Router:
     def _add(self, operation: AnyOperation) -> None:
         takes_body = operation.method not in ("GET", "DELETE")
         names: tuple[str, ...] = tuple(SEGMENT.findall(operation.path))
-        route = Route(operation, names, takes_body, not operation.public)
+        route = Route(operation, names, takes_body, not (operation.public and operation.read_only))  # a public write answers one person
         node = self._root
         for segment in operation.path.split("/")[1:]:
             node = node.below(segment)

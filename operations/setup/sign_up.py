@@ -1,0 +1,206 @@
+"""Signing up: an organisation for whoever reads the mail of an address."""
+
+import json
+from typing import Annotated, Literal, cast
+
+from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.services.addresses import Email, normal
+from operations.services.hourly import spend_allowances
+from operations.services.letters import Sealed, put_in_queue, seal_letter
+from operations.services.mail_texts import sign_up_letter
+from operations.services.plain_line import plain_line
+from operations.services.referrals import attach, known
+from operations.services.verifications import CODE_MINUTES, CODE_SECONDS, new_code, prove, wrong_code
+from registry.clock import Clock
+from registry.errors import BadRequest, QuotaExceeded
+from registry.limits import Role, Scope, Tier
+from registry.model import Input
+from registry.operation import Auth, Example, operation
+from registry.throttle import network_of
+from storage.accounts import add_member, create_organisation
+from storage.allowances import Allowance, allowance
+from storage.connection import Connection
+from storage.people import keep_person
+from storage.verifications import Verification, keep_verification, use_verification
+
+SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_NETWORK = 3, 5
+Line = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(plain_line)]
+
+
+class NewSignUp(Input):
+    """Who signs up, and what for."""
+
+    email: Email
+    organization_name: Annotated[Line, Field(description="Name of the organization, 1-200 characters.")]
+    name: Annotated[Line | None, Field(description="Your name, 1-200 characters.")] = None
+    referral_code: Annotated[
+        str | None, Field(min_length=1, max_length=32, description="Code of the affiliate who sent you, 8 characters.")
+    ] = None
+
+
+class SignUpStarted(TypedDict):
+    """A code is in the mail; `client_token` is half of the proof, the code the other."""
+
+    client_token: str
+    expires_in_seconds: int
+
+
+class Proof(Input):
+    """The token of the sign-up, and the code from the mail."""
+
+    client_token: Annotated[str, Field(min_length=1, max_length=128, description="From the answer of signup_start.")]
+    code: Annotated[str, Field(min_length=1, max_length=64, description="The six digits from the mail.")]
+
+
+Referral = Literal["attached", "self", "unknown"]
+
+
+class SignedUp(TypedDict):
+    """The new organization. `referral`: what became of the code, null where none was given."""
+
+    object: Literal["organization"]
+    organization_id: str
+    name: str
+    referral: Referral | None
+    sign_in_url: str
+
+
+class Details(TypedDict):
+    """What a sign-up remembers until its code comes."""
+
+    organization_name: str
+    name: str | None
+    referral_code: str | None
+
+
+TOKEN = "Jb1oVvYw0k2cX4b8G0m9y1nqT7sZ5dL3rQ6uE8hA2fM"
+STARTED: SignUpStarted = {"client_token": TOKEN, "expires_in_seconds": CODE_SECONDS}
+SIGNED_UP: SignedUp = {
+    "object": "organization",
+    "organization_id": "org_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "name": "Fjord Mobile",
+    "referral": None,
+    "sign_in_url": "https://esim.example/auth/sign-in",
+}
+
+
+@operation(
+    "POST",
+    "/v1/signup",
+    scope=Scope.NONE,
+    auth=Auth.PUBLIC,
+    status=201,
+    tool=False,
+    title="Start sign-up",
+    raises=[BadRequest, QuotaExceeded],
+    examples=[
+        Example("A new reseller", {"email": "ada@fjord.example", "organization_name": "Fjord Mobile", "name": "Ada Berg"}, STARTED),
+    ],
+)
+async def signup_start(ctx: Ctx, params: NewSignUp) -> SignUpStarted:
+    """Start a sign-up: a code is mailed to the address.
+
+    Send the code with `client_token` to signup_verify within 10 minutes. No credential is needed for either.
+
+    The answer and the mail are the same whether or not the address is known: somebody who has an account gets one more organization.
+    Five sign-ups an hour are allowed from one network (an IPv6 /64) and three for one address; beyond that the answer is 429
+    `rate_limited`. An unknown `referral_code` is refused here, so that it can be mended before the code is mailed.
+    """
+    deps, now, address = ctx.deps, ctx.now, normal(params.email)
+    if params.referral_code is not None and not await deps.store.read(known, code=params.referral_code):
+        raise BadRequest(
+            "referral_code: no affiliate has this code", param="referral_code", hint="Check it for typing errors, or leave it out"
+        )
+    details: Details = {"organization_name": params.organization_name, "name": params.name, "referral_code": params.referral_code}
+    mailed = new_code(deps.ids, purpose="sign_up", address=address, details=json.dumps(details), now=now)
+    letter = sign_up_letter(address, mailed.code, CODE_MINUTES, deps.site)
+    answer: SignUpStarted = {"client_token": mailed.token, "expires_in_seconds": CODE_SECONDS}
+    await ctx.settle(
+        answer,
+        mail_sign_up,
+        wanted=[
+            allowance("sign_up_address", address, SIGN_UPS_PER_ADDRESS),
+            allowance("sign_up_network", network_of(ctx.call.client), SIGN_UPS_PER_NETWORK),
+        ],
+        verification=mailed.verification,
+        mail=seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=now + CODE_SECONDS),
+        clock=deps.clock,
+        upgrade_url=deps.site.upgrade_url,
+        now=now,
+    )
+    deps.post()
+    return answer
+
+
+def mail_sign_up(
+    connection: Connection,
+    *,
+    wanted: list[Allowance],
+    verification: Verification,
+    mail: Sealed,
+    clock: Clock,
+    upgrade_url: str,
+    now: float,
+) -> None:
+    """Count it, remember it and queue the mail; who the address belongs to is not even looked up."""
+    spend_allowances(connection, wanted=wanted, what="sign-ups", upgrade_url=upgrade_url, now=now)
+    keep_verification(connection, verification=verification)
+    put_in_queue(connection, mail, clock)
+
+
+@operation(
+    "POST",
+    "/v1/signup/verify",
+    scope=Scope.NONE,
+    auth=Auth.PUBLIC,
+    status=201,
+    tool=False,
+    title="Finish sign-up",
+    raises=[BadRequest],
+    examples=[Example("The code from the mail", {"client_token": TOKEN, "code": "482913"}, SIGNED_UP)],
+)
+async def signup_verify(ctx: Ctx, params: Proof) -> SignedUp:
+    """Finish a sign-up with the mailed code: the organization is created.
+
+    A wrong code is 400 `form_code_incorrect` and may be tried again, five tries in all. The answer holds no credential: sign in at
+    `sign_in_url` with the address.
+
+    The organization begins on the tier free, and whoever reads the mail is its admin: the person of that address, or a new one. A code
+    is good for 10 minutes, 5 tries and one organization; a token that is unknown, used or too old is answered like a wrong code. With
+    your own `referral_code` the organization is created and `referral` is `self`; nobody is credited then.
+    """
+    deps = ctx.deps
+    digest = await prove(deps, token=params.client_token, code=params.code, purpose="sign_up", now=ctx.now)
+    return await ctx.settle_result(
+        found,
+        digest=digest,
+        organisation=deps.ids.new("org_"),
+        new_person=deps.ids.new("usr_"),
+        sign_in_url=deps.site.sign_in_url,
+        now=ctx.now,
+    )
+
+
+def found(connection: Connection, *, digest: bytes, organisation: str, new_person: str, sign_in_url: str, now: float) -> SignedUp:
+    """Use the code up, and found the organisation: of two who come with the right code at once one does."""
+    verified = use_verification(connection, digest=digest, purpose="sign_up", now=now)
+    if verified is None:
+        raise wrong_code()
+    details = cast(Details, json.loads(verified.details))
+    name, code = details["organization_name"], details["referral_code"]
+    person = keep_person(connection, address=verified.address, id=new_person, name=details["name"], now=now)
+    create_organisation(connection, id=organisation, name=name, tier=Tier.FREE, now=now)
+    add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
+    referral: Referral | None = None
+    if code is not None:
+        referral = attach(connection, organisation=organisation, person=person, code=code, now=now)
+    return {
+        "object": "organization",
+        "organization_id": organisation,
+        "name": name,
+        "referral": referral,
+        "sign_in_url": sign_in_url,
+    }

@@ -1,0 +1,84 @@
+"""What may be done a number of times per hour: a strict window that slides, counted in the database for all processes."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+import sqlalchemy as sa
+
+from storage.connection import Connection
+from storage.schema import AllowanceTable
+from storage.statement import Command, Query, table
+
+ALLOWANCE = table(AllowanceTable)
+WINDOW_SECONDS = 3600.0
+
+
+class Allowance(NamedTuple):
+    """How often something may be done in any hour."""
+
+    name: str
+    limit: int
+
+
+class Exceeded(NamedTuple):
+    """Which limit is used up, and how many seconds it is until one more is allowed."""
+
+    limit: int
+    seconds: float
+
+
+class Times(NamedTuple):
+    """When it was done: JSON."""
+
+    times: str
+
+
+# The assignment changes nothing: it locks the row, so that two who come at once are counted one after the other.
+LOCK = Query(
+    Times,
+    lambda dialect: (
+        dialect.insert(ALLOWANCE)
+        .values(name=sa.bindparam("name"), times="[]", updated=sa.bindparam("now"))
+        .on_conflict_do_update(index_elements=["name"], set_={"times": ALLOWANCE.c.times})
+        .returning(ALLOWANCE.c.times)
+    ),
+)
+NOTE = Command(
+    sa.update(ALLOWANCE).where(ALLOWANCE.c.name == sa.bindparam("named")).values(times=sa.bindparam("done"), updated=sa.bindparam("at"))
+)
+SWEEP = Command(sa.delete(ALLOWANCE).where(ALLOWANCE.c.updated < sa.bindparam("before")))
+
+
+def allowance(what: str, whom: str, limit: int) -> Allowance:
+    """An allowance for somebody, whose name or address is not kept: a digest of it is."""
+    return Allowance(f"{what}|{hashlib.sha256(whom.encode()).hexdigest()}", limit)
+
+
+def take(connection: Connection, *, wanted: Sequence[Allowance], now: float) -> Exceeded | None:
+    """Once of each, or of none: then nothing is counted, and the answer is the one with the longest wait."""
+    done = {each.name: recent(connection, each.name, now) for each in sorted(wanted)}  # in one order for all: no deadlock
+    exceeded = [Exceeded(each.limit, wait) for each in wanted if (wait := seconds_left(done[each.name], each.limit, now)) is not None]
+    if exceeded:
+        return max(exceeded, key=lambda each: each.seconds)
+    for name, times in done.items():
+        connection.run(NOTE, named=name, done=json.dumps([*times, now]), at=now)
+    return None
+
+
+def recent(connection: Connection, name: str, now: float) -> list[float]:
+    """When it was done in the last hour; the row stays locked until the transaction ends."""
+    row = connection.first(LOCK, name=name, now=now)
+    times = cast(list[float], json.loads(row.times)) if row is not None else []
+    return sorted(at for at in times if at > now - WINDOW_SECONDS)
+
+
+def seconds_left(times: Sequence[float], limit: int, now: float) -> float | None:
+    """Until the window holds fewer than the limit."""
+    return None if len(times) < limit else times[-limit] + WINDOW_SECONDS - now
+
+
+def sweep_allowances(connection: Connection, *, before: float) -> int:
+    """Forget what was last done before then."""
+    return connection.run(SWEEP, before=before)

@@ -1,0 +1,181 @@
+"""What is forgotten of codes, mails and logins, and when."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import sqlalchemy as sa
+from sqlmodel import SQLModel
+
+from storage.accounts import create_organisation, create_person
+from storage.connection import Connection
+from storage.schema import (
+    AccessGrantTable,
+    AllowanceTable,
+    AuthorizationCodeTable,
+    AuthorizationRequestTable,
+    BrowserSessionTable,
+    InvitationTable,
+    MailTable,
+    OauthClientTable,
+    QuotaTable,
+    RefreshTokenTable,
+    VerificationTable,
+)
+from storage.statement import Command, Query, Value, table
+from storage.store import Store, open_store
+from tests.databases import migrated_sqlite
+from tests.setup.signing_up import BOTH, address_of
+from tests.world import NOON, SettableClock
+from transports.retention import retention
+
+pytestmark = pytest.mark.anyio
+DAY = 86_400.0
+Row = Mapping[str, Value]
+
+
+class Count(NamedTuple):
+    """How many rows."""
+
+    many: int
+
+
+@pytest.fixture(params=BOTH)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Store]:
+    with address_of(request.param) as url:
+        store = open_store(url or migrated_sqlite(tmp_path))
+        yield store
+        await store.aclose()
+
+
+def fill(connection: Connection, *, rows: Sequence[tuple[type[SQLModel], Row]]) -> None:
+    create_person(connection, id="usr_1", now=NOON)
+    create_organisation(connection, id="org_1", name="Fjord", tier="free", now=NOON)
+    for model, row in rows:
+        columns = {column.name: sa.bindparam(column.name) for column in table(model).c}
+        connection.run(Command(sa.insert(table(model)).values(columns)), **{**dict.fromkeys(columns), **row})
+
+
+def grant(id: str, client: str, *, expires: float, revoked: float | None = None) -> tuple[type[SQLModel], Row]:
+    row: Row = {
+        "id": id,
+        "person_id": "usr_1",
+        "client_id": client,
+        "client_name": "",
+        "scopes": "read",
+        "resource": "",
+        "created": NOON,
+        "expires_at": NOON + expires,
+        "revoked_at": None if revoked is None else NOON + revoked,
+    }
+    return AccessGrantTable, row
+
+
+def client(id: str, *, created: float, used: float | None = None) -> tuple[type[SQLModel], Row]:
+    used_at = None if used is None else NOON + used
+    return OauthClientTable, {"id": id, "metadata_json": "{}", "created": NOON + created, "used": used_at}
+
+
+def of_grant(model: type[SQLModel], digest: bytes, of: str, expires: float) -> tuple[type[SQLModel], Row]:
+    row = {"digest": digest, "grant_id": of, "client_id": "c", "scopes": "read", "details": "{}", "expires_at": NOON + expires}
+    return model, {name: value for name, value in row.items() if name in table(model).c}
+
+
+ONE: Sequence[tuple[type[SQLModel], Row, float]] = (
+    (
+        VerificationTable,
+        {
+            "digest": b"d",
+            "purpose": "sign_in",
+            "address": "a@x",
+            "code_digest": b"c",
+            "tries": 0,
+            "details": "{}",
+            "expires_at": NOON + 600,
+        },
+        600,
+    ),
+    (AllowanceTable, {"name": "n", "times": "[]", "updated": NOON}, 7200),
+    (MailTable, {"id": "mail_1", "sealed": "x", "attempts": 0, "due_ms": 0, "expires_at": NOON + 600}, 600 + 3600),
+    (
+        BrowserSessionTable,
+        {"digest": b"d", "id": "ses_1", "person_id": "usr_1", "created": NOON, "seen": NOON + 9e6, "expires_at": NOON + 7 * DAY},
+        7 * DAY,
+    ),
+    (
+        InvitationTable,
+        {
+            "id": "inv_1",
+            "digest": b"d",
+            "organisation_id": "org_1",
+            "address": "a@x",
+            "role": "member",
+            "invited_by": "usr_1",
+            "created": NOON,
+            "expires_at": NOON + 7 * DAY,
+        },
+        37 * DAY,
+    ),
+    (AuthorizationRequestTable, {"digest": b"d", "client_id": "c", "details": "{}", "expires_at": NOON + 600}, 600),
+    (*client("never-used", created=0), 7 * DAY),
+    (*client("unused", created=-DAY, used=0), 365 * DAY),
+    (*grant("expired", "c", expires=90 * DAY), 120 * DAY),
+    (*grant("revoked", "c", expires=90 * DAY, revoked=5), 30 * DAY + 5),
+    # Of a day, when the next one is over: NOON is the middle of one.
+    (QuotaTable, {"organisation": "mail|org_1", "period": "2027-01-15", "used": 3}, 1.5 * DAY),
+    (QuotaTable, {"organisation": "key_1", "period": "2027-01-15", "used": 3}, 1.5 * DAY),
+)
+
+
+async def count(store: Store, model: type[SQLModel]) -> int:
+    found = await store.read(
+        lambda connection: connection.first(Query(Count, sa.select(sa.func.count().label("many")).select_from(table(model))))
+    )
+    assert found is not None
+    return found.many
+
+
+@pytest.mark.parametrize(("model", "row", "seconds"), ONE, ids=[f"{model.__name__}-{row.get('id', '')}" for model, row, _ in ONE])
+async def test_it_is_forgotten_when_its_time_is_over_and_not_before(
+    model: type[SQLModel], row: Row, seconds: float, tmp_path: Path
+) -> None:
+    store, clock = open_store(migrated_sqlite(tmp_path)), SettableClock()
+    await store.write(fill, rows=[(model, row)])
+    clock.advance(seconds - 1)
+    await retention(store, clock).run()
+    assert await count(store, model) == 1
+    clock.advance(2)
+    await retention(store, clock).run()
+    assert await count(store, model) == 0
+    await store.aclose()
+
+
+async def test_on_both_databases_a_grant_goes_with_its_codes_and_tokens_and_a_live_one_keeps_its_program(store: Store) -> None:
+    rows = [
+        grant("gnt_ended", "c", expires=900 * DAY, revoked=0),
+        grant("gnt_live", "kept", expires=900 * DAY),
+        of_grant(AuthorizationCodeTable, b"1", "gnt_ended", 900 * DAY),
+        of_grant(RefreshTokenTable, b"2", "gnt_ended", 900 * DAY),
+        of_grant(AuthorizationCodeTable, b"3", "gnt_live", 900 * DAY),
+        of_grant(RefreshTokenTable, b"4", "gnt_live", 900 * DAY),
+        client("kept", created=-9 * DAY, used=0),
+        client("dropped", created=-9 * DAY, used=0),
+        *((model, row) for model, row, _ in ONE),
+    ]
+    await store.write(fill, rows=rows)
+    clock = SettableClock()
+    clock.advance(400 * DAY)
+    await retention(store, clock).run()
+    assert [await count(store, model) for model in (AccessGrantTable, AuthorizationCodeTable, RefreshTokenTable, OauthClientTable)] == [
+        1
+    ] * 4
+    for model in (VerificationTable, AllowanceTable, MailTable, BrowserSessionTable, InvitationTable, AuthorizationRequestTable):
+        assert await count(store, model) == 0
+
+
+async def test_what_organisations_and_people_used_is_kept(store: Store) -> None:
+    used = [(QuotaTable, {"organisation": name, "period": "2026-01-15", "used": 3}) for name in ("org_1", "usr_1", "keyed")]
+    await store.write(fill, rows=used)
+    await retention(store, SettableClock()).run()
+    assert await count(store, QuotaTable) == 3

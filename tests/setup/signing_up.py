@@ -1,0 +1,91 @@
+"""What the tests of sign-up share: asking from an address, and reading the mail."""
+
+import re
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from clients.mail.letter import Letter
+from operations.catalogue import CATALOGUE
+from registry.limits import Limits
+from tests.databases import NO_POSTGRES, migrated_postgres
+from tests.world import HOST, World, open_world
+from transports.http.forwarded import Forwarded
+
+SIGN_UP, VERIFY = "/v1/signup", "/v1/signup/verify"
+ADA = "ada@fjord.example"
+BOTH = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+
+
+@contextmanager
+def address_of(engine: str) -> Generator[str | None]:
+    """The address of a database; none for a file in the test's folder."""
+    if engine == "sqlite":
+        yield None
+        return
+    with migrated_postgres() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        yield url
+
+
+@asynccontextmanager
+async def open_office(folder: Path, url: str | None = None) -> AsyncGenerator[World]:
+    """A service without the burst limit, whose faults fail the test."""
+    async with open_world(folder, CATALOGUE, url=url, limits=Limits(burst_enabled=False)) as world:
+        yield world
+        assert world.faults == []
+
+
+def asking(world: World, ip: str = "192.0.2.1", *, trusted: Sequence[str] = (), **headers: str) -> httpx.AsyncClient:
+    """A client at an address."""
+    app = Forwarded(world.door, [ip_network(net) for net in trusted])
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False, client=(ip, 50_000))
+    return httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers)
+
+
+async def sign_up(http: httpx.AsyncClient, email: str = ADA, **more: Any) -> httpx.Response:
+    """A sign-up."""
+    return await http.post(SIGN_UP, json={"email": email, "organization_name": "Fjord Mobile", **more})
+
+
+async def verify(http: httpx.AsyncClient, token: str, code: str) -> httpx.Response:
+    """The code of a sign-up."""
+    return await http.post(VERIFY, json={"client_token": token, "code": code})
+
+
+def code_in(letter: Letter) -> str:
+    """The line of a mail that is a code."""
+    [code] = re.findall(r"^\d{6}$", letter.text, re.MULTILINE)
+    return code
+
+
+def other_than(code: str, number: int = 1) -> str:
+    """A wrong code."""
+    return f"{(int(code) + number) % 1_000_000:06}"
+
+
+async def begun(world: World, http: httpx.AsyncClient, email: str = ADA, **more: Any) -> tuple[str, str]:
+    """Token and code of a new sign-up."""
+    answer = await sign_up(http, email, **more)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["client_token"], code_in((await world.letters())[-1])
+
+
+async def signed_up(world: World, http: httpx.AsyncClient, email: str = ADA, **more: Any) -> dict[str, Any]:
+    """The answer of a whole sign-up."""
+    answer = await verify(http, *await begun(world, http, email, **more))
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def without_id(answer: httpx.Response) -> tuple[int, dict[str, Any]]:
+    """Status and body, but for the request's id."""
+    body = answer.json()
+    del body["request_id"]
+    return answer.status_code, body
