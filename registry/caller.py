@@ -35,12 +35,22 @@ class Caller:
     restrictions: Restrictions = UNRESTRICTED
     connection: Connection | None = None
     expires_at: int | None = None
-    """When the key that was presented ends, Unix seconds."""
+    """When the key that was presented, or the login's grant, ends: Unix seconds."""
 
     @property
     def owner(self) -> str:
         """Whose quota and keys these are: the organisation's, or the person's own where there is none."""
         return self.organisation or self.principal
+
+    @property
+    def counter(self) -> str:
+        """Under which name the calls of a key with a limit of its own are counted."""
+        return self.restrictions.counted_as or self.key_id
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether this credential may do what needs the role admin."""
+        return self.role is Role.ADMIN and not self.restrictions.no_admin
 
     def has(self, scope: Scope) -> bool:
         """Every bit of the scope."""

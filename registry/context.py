@@ -45,6 +45,7 @@ class Context(Generic[D]):
         "next_cursor",
         "note",
         "now",
+        "personal",
         "reached_upstream",
         "released",
         "reply",
@@ -70,6 +71,7 @@ class Context(Generic[D]):
         self.next_cursor: str | None = None
         self.note: str | None = None
         self.needed = 0
+        self.personal = False
         self.closing: Writes = []
         # A staged call, see `stage` and `dispatch`.
         self.staged = False
@@ -93,6 +95,14 @@ class Context(Generic[D]):
         """Say which account the thing at hand is in; refused when the credential is restricted to others."""
         check_account(account_id, self.caller.restrictions)
         self.account_seen = True
+
+    def answers_caller_alone(self) -> None:
+        """Say that the answer is no other credential's, whatever its idempotency key and input: it holds a secret. Said by access."""
+        self.personal = True
+
+    async def catch_up(self) -> None:
+        """Have the rows written that this process has buffered: the calls before this one are then in the audit log."""
+        await self._journal.flush()
 
     @overload
     async def settle(self, answer: R, /) -> R: ...

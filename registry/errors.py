@@ -144,7 +144,7 @@ class Forbidden(Refusal):
 
 
 class Restricted(Refusal):
-    """The credential was made to do less than its maker may: a restricted key, or a login that was granted less."""
+    """The credential may do less than its maker: a restricted key, or a login that was granted less."""
 
     status = 403
     code = "credential_restricted"

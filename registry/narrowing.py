@@ -1,24 +1,49 @@
 """Where the pipeline holds a call to its credential's restrictions."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
+from registry.caller import Caller
 from registry.errors import Restricted
+from registry.limits import Role
 from registry.model import Input
 from registry.operation import Operation
 from registry.restrictions import Restrictions
 
 LINE, ACCOUNT = "iccid", "account_id"
+OTHER_ACCOUNTS = ("_account", "_" + ACCOUNT)
+
+
+class View(NamedTuple):
+    """What of a caller decides which operations they are shown: few differ, however many keys there are."""
+
+    scopes: int
+    admin: bool
+    toolsets: tuple[str, ...] | None
+    lines: bool
+    accounts: bool
+
+
+def view_of(caller: Caller) -> View:
+    """The view of a caller."""
+    held = caller.restrictions
+    return View(caller.scopes, caller.is_admin, held.toolsets, held.iccids is not None, held.account_ids is not None)
+
+
+def shows(operation: Operation[Any, Any], caller: Caller, inside: frozenset[str]) -> bool:
+    """Whether a list of tools names the operation to this caller: a courtesy, the pipeline is the gate."""
+    return permits(operation, caller.restrictions, inside) and (operation.role is not Role.ADMIN or caller.is_admin)
 
 
 def names_line(operation: Operation[Any, Any]) -> bool:
-    """Whether the operation's input names the one line it is about."""
-    return LINE in operation.params.model_fields
+    """Whether the operation's input names the one line it is about; a filter of a list that may be left out is no such name."""
+    field = operation.params.model_fields.get(LINE)
+    return field is not None and field.is_required()
 
 
 def account_fields(operation: Operation[Any, Any]) -> list[str]:
     """The fields that name accounts."""
-    return [name for name in operation.params.model_fields if name == ACCOUNT or name.endswith("_" + ACCOUNT)]
+    return [name for name in operation.params.model_fields if name == ACCOUNT or name.endswith(OTHER_ACCOUNTS)]
 
 
 def permits(operation: Operation[Any, Any], restrictions: Restrictions, inside: frozenset[str]) -> bool:
@@ -49,7 +74,16 @@ def check_input(operation: Operation[Any, Any], params: Input, restrictions: Res
     if restrictions.iccids is not None:
         require_listed(params, [LINE], restrictions.iccids, "lines")
     if restrictions.account_ids is not None:
-        require_listed(params, account_fields(operation), restrictions.account_ids, "accounts")
+        require_listed(params, accounts_meant(operation, params), restrictions.account_ids, "accounts")
+
+
+def accounts_meant(operation: Operation[Any, Any], params: Input) -> list[str]:
+    """The fields that must name listed accounts. Where one is required, another that was left out means nothing more; where none is,
+    leaving it out means all accounts."""
+    fields = account_fields(operation)
+    if any(operation.params.model_fields[name].is_required() for name in fields):
+        return [name for name in fields if getattr(params, name) is not None]
+    return fields
 
 
 def require_listed(params: Input, fields: Iterable[str], listed: tuple[str, ...] | tuple[int, ...], what: str) -> None:
@@ -63,7 +97,7 @@ def require_listed(params: Input, fields: Iterable[str], listed: tuple[str, ...]
 
 def check_reached(operation: Operation[Any, Any], restrictions: Restrictions, *, seen: bool) -> None:
     """Under a restriction to accounts a line is believed to be in one of them only when the operation has looked."""
-    if restrictions.account_ids is not None and not seen and not account_fields(operation):
+    if restrictions.account_ids is not None and not seen and (names_line(operation) or not account_fields(operation)):
         raise Restricted(f"This API key is restricted to named accounts, and {operation.id} does not look which account a line is in")
 
 

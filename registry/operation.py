@@ -89,6 +89,7 @@ class Operation(Generic[P, R]):
     charged: bool
     limited: bool
     status: int
+    also: int | None
     tool: bool
     operator: bool
     access: Callable[..., Awaitable[Any]] | None
@@ -121,6 +122,7 @@ class Said(TypedDict, total=False):
     """What a declaration may say beside method and path; what it leaves out is in SILENT.
 
     `role`: what the caller must be in the organisation, on any tier.
+    `also` is another status of success, with the same body: nothing new was made.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
     """
 
@@ -135,6 +137,7 @@ class Said(TypedDict, total=False):
     charged: bool
     limited: bool
     status: int
+    also: int | None
     tool: bool
     operator: bool
     title: str | None
@@ -158,6 +161,7 @@ SILENT: Said = {
     "charged": True,
     "limited": True,
     "status": 200,
+    "also": None,
     "tool": True,
     "operator": False,
     "title": None,

@@ -33,6 +33,7 @@ from registry.restrictions import UNRESTRICTED
 from registry.throttle import Throttle
 
 D = TypeVar("D")
+HELD = 256
 
 
 def encode(value: Any) -> bytes:
@@ -85,6 +86,7 @@ class Pipeline(Generic[D]):
         self.secrets, self.limits, self.site = secrets, limits, site
         self._throttle = Throttle()
         self._bindings: dict[str, Binding[Any]] = {}
+        self._held: dict[tuple[str, ...], frozenset[str]] = {}
 
     async def run(self, call: Call) -> Reply:
         """One call from credential to answer."""
@@ -98,7 +100,7 @@ class Pipeline(Generic[D]):
         await policy.authorize(call, caller, self.directory, self.site)
         held = caller.restrictions
         if held is not UNRESTRICTED:
-            narrowing.check_operation(operation, held, self.catalogue.inside(held.toolsets or ()))
+            narrowing.check_operation(operation, held, self._inside(held.toolsets))
         params = await self._validate(call)
         if held is not UNRESTRICTED:
             narrowing.check_input(operation, params, held)
@@ -134,6 +136,17 @@ class Pipeline(Generic[D]):
         found = self._bindings.get(operation.id)
         if found is None:
             found = self._bindings[operation.id] = Binding(operation)
+        return found
+
+    def _inside(self, toolsets: tuple[str, ...] | None) -> frozenset[str]:
+        """The operations of a credential's toolsets, gathered once: it takes longer than the rest of the check."""
+        if toolsets is None:
+            return frozenset()
+        found = self._held.get(toolsets)
+        if found is None:
+            if len(self._held) >= HELD:
+                self._held.clear()
+            found = self._held[toolsets] = self.catalogue.inside(toolsets)
         return found
 
     async def _validate(self, call: Call) -> Input:
@@ -276,12 +289,12 @@ class Pipeline(Generic[D]):
         """One call from the organisation's leased block."""
         caller, now = context.caller, context.now
         tier, period, own = self.limits.tiers[caller.tier], policy.period_of(now), caller.restrictions.calls_per_day
-        if own is not None and await self.quota.take(caller.key_id, own, period, now) is None:
+        if own is not None and await self.quota.take(caller.counter, own, period, now) is None:
             raise policy.over_key_limit(own, period, self.site, now)
         usage = await self.quota.take(caller.owner, tier.calls_per_day, period, now)
         if usage is None:
             if own is not None:
-                self.quota.give_back(caller.key_id, period)
+                self.quota.give_back(caller.counter, period)
             raise policy.over_quota(tier, tier.calls_per_day, period, self.site, now)
         context.call.usage = usage
 
@@ -290,7 +303,7 @@ class Pipeline(Generic[D]):
         caller, period = context.caller, policy.period_of(context.now)
         self.quota.give_back(caller.owner, period)
         if caller.restrictions.calls_per_day is not None:
-            self.quota.give_back(caller.key_id, period)
+            self.quota.give_back(caller.counter, period)
 
     def _entry(self, context: Context[D], params: Input) -> Entry:
         call, caller, now = context.call, context.caller, context.now
@@ -309,14 +322,14 @@ class Pipeline(Generic[D]):
             now=now,
             started=call.started,
             idempotency_key=call.idempotency_key,
-            fingerprint=policy.fingerprint(params) if call.idempotency_key or operation.confirm else b"",
+            fingerprint=fingerprint(context, params) if call.idempotency_key or operation.confirm else b"",
             expires_at=None if once is None or once.forever else int(now) + self.limits.claim_days * policy.DAY,
             confirm=None,
             cost=1 if operation.charged else 0,
             period=period,
             limit=tier.calls_per_day,
             over_quota=over,
-            key_limit=None if own is None else KeyLimit(own, policy.over_key_limit(own, period, self.site, now)),
+            key_limit=None if own is None else KeyLimit(caller.counter, own, policy.over_key_limit(own, period, self.site, now)),
             staged=context.staged,
         )
 
@@ -331,6 +344,14 @@ class Pipeline(Generic[D]):
         if isinstance(result, Document):
             return Reply(stored.status, result.content, media_type=result.media_type, headers=dict(result.headers))
         return Reply(stored.status, stored.body, next_cursor=context.next_cursor, note=context.note)
+
+
+def fingerprint(context: Context[Any], params: Input) -> bytes:
+    """What a repeated call must match: the input and, where the answer is its caller's alone, the credential."""
+    found = policy.fingerprint(params)
+    if not context.personal:
+        return found
+    return hashlib.sha256(b"|".join((found, context.caller.principal.encode(), context.caller.key_id.encode()))).digest()
 
 
 def line(call: Call, caller: Caller, outcome: str, status: int, now: float, monotonic: float) -> Line:

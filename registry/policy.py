@@ -207,7 +207,8 @@ async def require_connection(caller: Caller, directory: Directory, site: Site) -
         active={"id": caller.organisation, "name": caller.organisation_name},
         connected=[org for org in connected if org["id"] != caller.organisation],
         connect_url=site.connect_url,
-        hint="Whoever runs the service connects an organisation with `reseller org connect`",
+        hint="Call onboarding_start_managed_account, or onboarding_connect_ocs_token with a token of your own; connect_url leads a person "
+        "through it, and whoever runs the service connects with `reseller org connect`",
     )
 
 

@@ -47,8 +47,9 @@ class Period(NamedTuple):
 
 
 class KeyLimit(NamedTuple):
-    """Calls per UTC day that an API key itself is restricted to, and the refusal beyond them."""
+    """Calls per UTC day that an API key itself is restricted to, under which name they are counted, and the refusal beyond them."""
 
+    name: str
     calls: int
     over: QuotaExceeded
 
@@ -80,6 +81,7 @@ class Entry:
     """Opened without being sent yet: until `dispatch` a refusal or a crash frees the key."""
     usage: Usage | None = None
     leased: bool = False
+    key_leased: bool = False
     began: bool = False
 
     @property
@@ -201,6 +203,10 @@ class Journal(Protocol):
 
     def record(self, line: Line) -> None:
         """Buffer the audit row of a read or a refusal; written within a second."""
+        ...
+
+    async def flush(self) -> None:
+        """Write what is buffered now."""
         ...
 
 

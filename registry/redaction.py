@@ -6,6 +6,7 @@ from collections.abc import Iterable
 PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"ak_[A-Za-z0-9]{8,}"), "ak_***"),
     (re.compile(r"whsec_[A-Za-z0-9+/=_-]{8,}"), "whsec_***"),
+    (re.compile(r"\b(rt|ac|ar|cs)_[A-Za-z0-9_-]{43}"), r"\1_***"),
     (re.compile(r"(?i)bearer\s+[^\s,;\"']+"), "Bearer ***"),
     (re.compile(r"(?i)\b((?:access_)?token|key|secret|code)=[^&\s\"']+"), r"\1=***"),
     (re.compile(r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), "jwt ***"),

@@ -17,6 +17,8 @@ class Restrictions:
     iccids: tuple[str, ...] | None = None
     account_ids: tuple[int, ...] | None = None
     calls_per_day: int | None = None
+    counted_as: str | None = None
+    """The key whose calls are counted: a key made with a limited one shares its count, else two keys could make twice the calls."""
 
     def within(self, outer: "Restrictions") -> "Restrictions":
         """Both together: what a key made with a restricted key is held to."""
@@ -24,14 +26,24 @@ class Restrictions:
         return Restrictions(
             read_only=self.read_only or outer.read_only,
             no_admin=self.no_admin or outer.no_admin,
-            toolsets=both(self.toolsets, outer.toolsets),
+            toolsets=tools_in_both(self.toolsets, outer.toolsets),
             iccids=both(self.iccids, outer.iccids),
             account_ids=both(self.account_ids, outer.account_ids),
             calls_per_day=min(limits, default=None),
+            counted_as=outer.counted_as or self.counted_as,
         )
 
 
 UNRESTRICTED = Restrictions()
+EVERY_TOOL = "all"
+"""The preset that holds every toolset."""
+
+
+def tools_in_both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """What stands in both lists of toolsets; the preset for all of them holds every name. Names are compared, not what they hold."""
+    if one is not None and other is not None and (EVERY_TOOL in one or EVERY_TOOL in other):
+        return other if EVERY_TOOL in one else one
+    return both(one, other)
 
 
 def both(one: tuple[T, ...] | None, other: tuple[T, ...] | None) -> tuple[T, ...] | None:

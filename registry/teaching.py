@@ -56,7 +56,8 @@ def refuse(model: type[BaseModel], error: ValidationError, headers: Mapping[str,
     shown = printable(mask(param[:80])) if param else None
     if shown is None and first["type"] == "value_error":  # a rule about several fields names them itself
         return BadRequest(str(first.get("ctx", {}).get("error", first["msg"])), hint=None)
-    return BadRequest(f"{shown or 'input'}: {sentence(first)}{more}", param=shown, hint=describe(model, first))
+    told = sentence(first, secret=is_secret(model, first))
+    return BadRequest(f"{shown or 'input'}: {told}{more}", param=shown, hint=describe(model, first))
 
 
 def header_meant(name: str, headers: Mapping[str, str]) -> str | None:
@@ -72,16 +73,23 @@ def misplaced(name: str, header: str) -> BadRequest:
     return BadRequest(text, code="unknown_field", param=name, hint=how)
 
 
-def sentence(detail: ErrorDetails) -> str:
-    """What was seen and what the rule is."""
+def sentence(detail: ErrorDetails, *, secret: bool = False) -> str:
+    """What was seen, unless it is a secret, and what the rule is."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "missing":
         return "missing; it is required"
+    got = "" if secret else f"got {seen(detail['input'])}; "
     if kind in ("value_error", "assertion_error"):
-        return f"got {seen(detail['input'])}; {context.get('error', detail['msg'])}"
+        return f"{got}{context.get('error', detail['msg'])}"
     template = RULES.get(kind)
     rule = template.format_map(context) if template else detail["msg"][:1].lower() + detail["msg"][1:]
-    return f"got {seen(detail['input'])}; {rule}"
+    return f"{got}{rule}"
+
+
+def is_secret(model: type[BaseModel], detail: ErrorDetails) -> bool:
+    """Whether the value of the field at fault may not be repeated: a field that is declared with `repr=False`."""
+    fields = (info for name, info in model.model_fields.items() if detail["loc"] and detail["loc"][0] in (name, info.alias))
+    return any(not info.repr for info in fields)
 
 
 def printable(text: str) -> str:

@@ -1,17 +1,18 @@
 """Token buckets in memory: the burst limit of an organisation, of its upstream writes, and of an address on public routes."""
 
-from ipaddress import IPv6Network
+from ipaddress import IPv6Address, IPv6Network
 from typing import NamedTuple
 
 CAPACITY = 20_000
 
 
 def network_of(address: str) -> str:
-    """The name under which an address is limited: an IPv6 customer has a whole /64."""
+    """The name under which an address is limited: an IPv6 customer has a whole /64; an IPv4 one behind a socket of both kinds has one."""
     if ":" not in address:
         return address
     try:
-        return str(IPv6Network((address.partition("%")[0], 64), strict=False))
+        found = IPv6Address(address.partition("%")[0])
+        return str(found.ipv4_mapped or IPv6Network((found, 64), strict=False))
     except ValueError:
         return address
 

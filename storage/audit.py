@@ -1,17 +1,86 @@
 """The audit log: who called what, how it ended, how long it took. Never arguments, never secrets."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from registry.ports import Line
 from storage.connection import Connection
-from storage.schema import AuditTable
-from storage.statement import Command, table
+from storage.schema import AuditTable, PersonTable
+from storage.statement import Command, Query, table
 
-AUDIT = table(AuditTable)
+AUDIT, PERSON = table(AuditTable), table(PersonTable)
+NEWEST = 2**62
+LATEST = 1e12
 INSERT = Command(sa.insert(AUDIT).values({name: sa.bindparam(name) for name in Line._fields}))
 SWEEP = Command(sa.delete(AUDIT).where(AUDIT.c.at < sa.bindparam("before")))
+
+
+class AuditRow(NamedTuple):
+    """A row as an organisation's admin sees it; `name` is that of the principal, where it is a person who has one."""
+
+    id: int
+    at: float
+    surface: str
+    operation: str
+    principal: str
+    name: str | None
+    key_id: str
+    outcome: str
+    status: int
+    milliseconds: float
+    request_id: str
+
+
+class At(NamedTuple):
+    """When a row's call began."""
+
+    at: float
+
+
+class Wanted(NamedTuple):
+    """Which rows; None: whatever it is. `since` is included, `until` is not."""
+
+    operation: str | None = None
+    principal: str | None = None
+    outcome: str | None = None
+    surface: str | None = None
+    since: float = 0.0
+    until: float = LATEST
+
+
+FILTERS = ("operation", "principal", "outcome", "surface")
+COLUMNS = [PERSON.c.name if name == "name" else AUDIT.c[name] for name in AuditRow._fields]
+
+
+def page_of(given: frozenset[str]) -> Query[AuditRow]:
+    """The page with these filters: each is in the statement only where it is asked for, so that its index is used."""
+    return Query(
+        AuditRow,
+        sa.select(*COLUMNS)
+        .join_from(AUDIT, PERSON, AUDIT.c.principal == PERSON.c.id, isouter=True)
+        .where(
+            AUDIT.c.organisation == sa.bindparam("organisation"),
+            AUDIT.c.at >= sa.bindparam("since"),
+            AUDIT.c.at < sa.bindparam("until"),
+            # Of the same moment the higher id is newer; the first half is what the index is read by.
+            AUDIT.c.at <= sa.bindparam("last_at"),
+            (AUDIT.c.at < sa.bindparam("last_at")) | (AUDIT.c.id < sa.bindparam("last_id")),
+            *(AUDIT.c[name] == sa.bindparam(name) for name in FILTERS if name in given),
+        )
+        .order_by(AUDIT.c.at.desc(), AUDIT.c.id.desc())
+        .limit(sa.bindparam("most")),
+    )
+
+
+PAGES = {
+    given: page_of(given)
+    for given in (frozenset(name for place, name in enumerate(FILTERS) if bits >> place & 1) for bits in range(1 << len(FILTERS)))
+}
+
+
+PLACE = Query(At, sa.select(AUDIT.c.at).where(AUDIT.c.id == sa.bindparam("row"), AUDIT.c.organisation == sa.bindparam("organisation")))
 
 
 def append_line(connection: Connection, line: Line) -> None:
@@ -22,6 +91,27 @@ def append_line(connection: Connection, line: Line) -> None:
 def append_lines(connection: Connection, *, lines: Sequence[Line]) -> None:
     """The buffered rows of reads and refusals."""
     connection.run_many(INSERT, [line._asdict() for line in lines])
+
+
+def list_audit(connection: Connection, *, organisation: str, wanted: Wanted, after: int | None, most: int) -> list[AuditRow] | None:
+    """An organisation's rows, newest first, behind the row `after`; nothing at all where it has no such row."""
+    last_at, last_id = LATEST, NEWEST
+    if after is not None:
+        place = connection.first(PLACE, row=after, organisation=organisation)
+        if place is None:
+            return None
+        last_at, last_id = place.at, after
+    filters = {name: value for name, value in zip(FILTERS, wanted, strict=False) if value is not None}
+    return connection.all(
+        PAGES[frozenset(filters)],
+        organisation=organisation,
+        since=wanted.since,
+        until=wanted.until,
+        last_at=last_at,
+        last_id=last_id,
+        most=most,
+        **filters,
+    )
 
 
 def sweep_audit(connection: Connection, *, before: float) -> int:

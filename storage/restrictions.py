@@ -15,6 +15,7 @@ class Row(TypedDict):
     iccids: list[str] | None
     account_ids: list[int] | None
     calls_per_day: int | None
+    counted_as: str | None
 
 
 def read_restrictions(text: str | None) -> Restrictions:
@@ -29,6 +30,7 @@ def read_restrictions(text: str | None) -> Restrictions:
         iccids=None if row["iccids"] is None else tuple(row["iccids"]),
         account_ids=None if row["account_ids"] is None else tuple(row["account_ids"]),
         calls_per_day=row["calls_per_day"],
+        counted_as=row["counted_as"],
     )
 
 

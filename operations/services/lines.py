@@ -53,9 +53,23 @@ class Line(NamedTuple):
 
 async def own_line(ctx: Ctx, params: NamesLine) -> Line:
     """The access rule of every operation on one line."""
-    line = await find_line(await reach(ctx), params.iccid)
+    return await reached_line(ctx, await reach(ctx), params.iccid)
+
+
+async def reached_line(ctx: Ctx, upstream: Upstream, iccid: str, *, green_zone: bool = False) -> Line:
+    """The line, of an account that the caller's credential is for."""
+    line = await find_line(upstream, iccid, green_zone=green_zone)
     ctx.of_account(line.row.get("accountId"))
     return line
+
+
+async def own_line_of_account(ctx: Ctx, params: NamesLine) -> None:
+    """The access rule of what we keep about a line. Only a credential for named accounts has to know which one the line is in."""
+    if ctx.caller.restrictions.account_ids is None:
+        return
+    if ctx.caller.connection is None:
+        ctx.of_account(None)
+    await own_line(ctx, params)
 
 
 async def find_line(upstream: Upstream, iccid: str, *, green_zone: bool = False) -> Line:

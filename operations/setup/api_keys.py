@@ -1,31 +1,52 @@
-"""API keys of the caller's organisation."""
+"""API keys of the caller's organisation, or of the person where there is none."""
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.api_key import new_api_key
+from operations.services.invitations import left
+from operations.services.key_restrictions import KeyRestrictions, ShownRestrictions, effective, shown_restrictions
+from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
 from registry.policy import stamp
+from registry.restrictions import Restrictions
 from storage.accounts import create_person
 from storage.connection import Connection
-from storage.keys import insert_key
+from storage.grants import hold_credential
+from storage.keys import KeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys
+from storage.members import hold_membership
+from storage.restrictions import read_restrictions, write_restrictions
 
 YEAR = 31_536_000
 
 
 class NewApiKey(Input):
-    """What the key is called and how long it lives."""
+    """What the key is called, how long it lives, and what it may not do."""
 
     name: Annotated[str, Field(min_length=1, max_length=64, description="What the key is for, 1-64 characters.")]
     description: Annotated[str | None, Field(max_length=256, description="A note, at most 256 characters.")] = None
     seconds_until_expiration: Annotated[
         int | None, Field(ge=60, le=YEAR, description="Lifetime in seconds, 60-31536000; absent: it never expires.")
     ] = None
+    restrictions: Annotated[KeyRestrictions | None, Field(description="What it may not do although you may; absent: nothing.")] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_scopes(cls, given: object) -> object:
+        if isinstance(given, dict) and "scopes" in given:
+            raise BadRequest(
+                "scopes: a key carries no scopes of its own; it may do what its maker may at the moment of each call",
+                code="unknown_field",
+                param="scopes",
+                hint='To make it do less, send restrictions, for example {"read_only": true} or {"toolsets": ["connectivity"]}',
+            )
+        return given  # pyright: ignore[reportUnknownVariableType]  # JSON: the fields give it its types
 
 
 class ApiKey(TypedDict):
@@ -39,18 +60,91 @@ class ApiKey(TypedDict):
     secret: str
     created_at: str
     expires_at: str | None
+    restrictions: ShownRestrictions | None
 
 
+class Maker(TypedDict):
+    """Who made a key."""
+
+    id: str
+    name: str | None
+
+
+class ListedApiKey(TypedDict):
+    """A key without its secret. `last_used_on` is a UTC day; `made_with` the key or login (gnt_) it was made with, if any."""
+
+    id: str
+    object: Literal["api_key"]
+    name: str
+    description: str | None
+    organization_id: str | None
+    prefix: Annotated[str, Field(description="The first characters of the secret")]
+    status: Literal["active", "expired", "revoked"]
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+    last_used_on: str | None
+    restrictions: ShownRestrictions | None
+    made_by: Maker
+    made_with: str | None
+
+
+class KeyPage(Input):
+    """Which part of the list."""
+
+    limit: Limit = 20
+    starting_after: StartingAfter = None
+
+
+class KeyRef(Input):
+    """Which key."""
+
+    id: Annotated[str, Field(max_length=64, description="Key id, key_...")]
+
+
+ID = "key_01k0a8w7zv6q4k3m2n1p0r9s8t"
+ORGANISATION = "org_01k0a8w7zv6q4k3m2n1p0r9s8t"
+READ_ONLY: ShownRestrictions = {
+    "read_only": True,
+    "no_admin": False,
+    "toolsets": ["subscribers"],
+    "iccids": None,
+    "account_ids": None,
+    "calls_per_day": 1000,
+}
 EXAMPLE: ApiKey = {
-    "id": "key_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "id": ID,
     "object": "api_key",
     "name": "order service",
     "description": None,
-    "organization_id": "org_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "organization_id": ORGANISATION,
     "secret": "ak_...",
     "created_at": "2026-11-20T09:00:00Z",
     "expires_at": "2027-11-20T09:00:00Z",
+    "restrictions": None,
 }
+LISTED: ListedApiKey = {
+    "id": ID,
+    "object": "api_key",
+    "name": "support desk",
+    "description": None,
+    "organization_id": ORGANISATION,
+    "prefix": "ak_7Gk2mQ9xT",
+    "status": "active",
+    "created_at": "2026-11-20T09:00:00Z",
+    "expires_at": None,
+    "revoked_at": None,
+    "last_used_on": "2026-11-21",
+    "restrictions": READ_ONLY,
+    "made_by": {"id": "usr_01k0a8w7zv6q4k3m2n1p0r9s8t", "name": "Ada Berg"},
+    "made_with": None,
+}
+
+
+async def no_more_than_maker(ctx: Ctx, params: NewApiKey) -> Restrictions:
+    """What the key is held to. Its secret is never replayed to another credential, which might do less than the key."""
+    ctx.answers_caller_alone()
+    return effective(params.restrictions, ctx.caller, ctx.deps.toolsets)
 
 
 @operation(
@@ -59,20 +153,31 @@ EXAMPLE: ApiKey = {
     scope=Scope.ANY,
     organisation=False,
     status=201,
+    access=no_more_than_maker,
     title="Create API key",
+    raises=[Restricted],
     examples=[
-        Example("A key for the order service, valid for a year", {"name": "order service", "seconds_until_expiration": YEAR}, EXAMPLE)
+        Example("A key for the order service, valid for a year", {"name": "order service", "seconds_until_expiration": YEAR}, EXAMPLE),
+        Example(
+            "A key for the support desk, which only looks at lines, a thousand times a day",
+            {"name": "support desk", "restrictions": {"read_only": True, "toolsets": ["subscribers"], "calls_per_day": 1000}},
+            {**EXAMPLE, "name": "support desk", "expires_at": None, "restrictions": READ_ONLY},
+        ),
     ],
 )
-async def create_api_key(ctx: Ctx, params: NewApiKey) -> ApiKey:
+async def create_api_key(ctx: Ctx, params: NewApiKey, held: Restrictions) -> ApiKey:
     """Create an API key for your organisation; the secret is shown once.
 
     The key can do what its maker can do, and no more; made with a key, it ends with that key at the latest.
-    Keep `secret` safe: it cannot be read again.
+    Keep `secret` safe: it cannot be read again. `restrictions` make it do less.
 
     The key acts for the organisation with the role of its maker and stops working when the maker leaves it.
-    It carries no scopes of its own: sending `scopes` is refused. A caller without an organisation gets a key bound to the
-    person, with which operations that act for an organisation answer 409. Only a SHA-256 of the key is stored.
+    It carries no scopes of its own: sending `scopes` is refused. `restrictions` only take away: `read_only`, `toolsets`, `iccids` (1-100
+    lines), `account_ids` (1-100 accounts), `calls_per_day`. A key for named lines or accounts may call only what names one of them;
+    everything else answers 403 `credential_restricted`. A key made with a restricted credential inherits its restrictions, and shares the
+    count of its `calls_per_day`; asking for more than that credential may is refused. A key that was made with a login or with another
+    key is revoked along with it. A caller without an organisation gets a key bound to the person, with which operations that act for an
+    organisation answer 409. Only a SHA-256 of the key is stored.
     """
     key, caller, deps = new_api_key(ctx.deps.ids), ctx.caller, ctx.deps
     wanted = None if params.seconds_until_expiration is None else int(ctx.now) + params.seconds_until_expiration
@@ -86,6 +191,7 @@ async def create_api_key(ctx: Ctx, params: NewApiKey) -> ApiKey:
         "secret": key.secret,
         "created_at": stamp(ctx.now),
         "expires_at": None if expires is None else stamp(expires),
+        "restrictions": shown_restrictions(held),
     }
     return await ctx.settle(
         answer,
@@ -98,6 +204,8 @@ async def create_api_key(ctx: Ctx, params: NewApiKey) -> ApiKey:
         name=params.name,
         description=params.description,
         expires_at=expires,
+        restrictions=write_restrictions(held),
+        made_with=caller.key_id or None,
         now=ctx.now,
     )
 
@@ -113,9 +221,17 @@ def keep_key(
     name: str,
     description: str | None,
     expires_at: int | None,
+    restrictions: str | None,
+    made_with: str | None,
     now: float,
 ) -> None:
-    """The key's row; a person of an external identity provider gets theirs with their first key."""
+    """The key's row, unless its maker has just left, or what it is made with has ended; a person of an external identity provider gets
+    theirs with their first key."""
+    # The membership is held first, in the order in which whoever ends it takes the two.
+    if organisation is not None and hold_membership(connection, person=person, organisation=organisation) is None:
+        raise left()
+    if made_with is not None and not hold_credential(connection, credential=made_with, now=now):
+        raise Unauthorized("The credential has ended since the call began; nothing was done", presented=True)
     create_person(connection, id=person, now=now)
     insert_key(
         connection,
@@ -127,5 +243,100 @@ def keep_key(
         name=name,
         description=description,
         expires_at=expires_at,
+        restrictions=restrictions,
+        made_with=made_with,
         now=now,
     )
+
+
+@operation(
+    "GET",
+    "/v1/api-keys",
+    organisation=False,
+    tool=False,
+    title="List API keys",
+    examples=[Example("Which keys are there?", {}, {"object": "list", "data": [LISTED], "has_more": False})],
+)
+async def list_api_keys(ctx: Ctx, params: KeyPage) -> ListOf[ListedApiKey]:
+    """List the API keys of your organisation, newest first; never a secret.
+
+    Every member sees all of them, expired and revoked ones too. Without an organisation: your own.
+    """
+    after, most, caller, store = params.starting_after, params.limit + 1, ctx.caller, ctx.deps.store
+    if caller.organisation:
+        rows = await store.read(list_keys, organisation=caller.organisation, after=after, most=most)
+    else:
+        rows = await store.read(list_own_keys, person=caller.principal, after=after, most=most)
+    return page([shown(row, ctx.now) for row in rows], params.limit)
+
+
+async def own_key(ctx: Ctx, params: KeyRef) -> KeyRow:
+    """The key, if the caller may revoke it: an admin all of the organisation, a member those they made."""
+    caller, row = ctx.caller, await ctx.deps.store.read(find_key_row, key=params.id)
+    own = row is not None and row.organisation_id == (caller.organisation or None)
+    if row is not None and own and (row.person_id == caller.principal or (bool(row.organisation_id) and caller.is_admin)):
+        return row
+    raise NotFound(
+        "There is no API key with this id that you may revoke",
+        param="id",
+        hint="GET /v1/api-keys lists them; a member may revoke those they made",
+    )
+
+
+@operation(
+    "DELETE",
+    "/v1/api-keys/{id}",
+    scope=Scope.ANY,
+    organisation=False,
+    tool=False,
+    access=own_key,
+    title="Revoke API key",
+    raises=[NotFound],
+    examples=[
+        Example(
+            "The laptop was lost", {"id": ID}, {**LISTED, "status": "revoked", "revoked_at": "2026-11-21T16:20:00Z", "restrictions": None}
+        )
+    ],
+)
+async def revoke_api_key(ctx: Ctx, params: KeyRef, row: KeyRow) -> ListedApiKey:
+    """Revoke an API key, and the keys that were made with it; for good.
+
+    From the next call on they are refused. Revoking a revoked key changes nothing and answers as before.
+
+    An admin may revoke every key of the organisation, a member those they made; to others a key is not found. A key may revoke itself.
+    """
+    del params
+    return await ctx.settle_result(revoke, row=row, now=ctx.now)
+
+
+def revoke(connection: Connection, *, row: KeyRow, now: float) -> ListedApiKey:
+    """The key as it is then. Choice: repeated, it is the same answer, so that a lost one can be asked for again."""
+    end_key(connection, key=row.id, now=now)
+    return shown(find_key_row(connection, key=row.id) or row, now)
+
+
+def shown(row: KeyRow, now: float) -> ListedApiKey:
+    """A key as it is listed."""
+    return {
+        "id": row.id,
+        "object": "api_key",
+        "name": row.name,
+        "description": row.description,
+        "organization_id": row.organisation_id,
+        "prefix": row.prefix,
+        "status": status_of(row, now),
+        "created_at": stamp(row.created),
+        "expires_at": None if row.expires_at is None else stamp(row.expires_at),
+        "revoked_at": None if row.revoked_at is None else stamp(row.revoked_at),
+        "last_used_on": row.last_used_day,
+        "restrictions": shown_restrictions(read_restrictions(row.restrictions)),
+        "made_by": {"id": row.person_id, "name": row.maker},
+        "made_with": row.made_with,
+    }
+
+
+def status_of(row: KeyRow, now: float) -> Literal["active", "expired", "revoked"]:
+    """Whether it still works."""
+    if row.revoked_at is not None:
+        return "revoked"
+    return "expired" if row.expires_at is not None and row.expires_at <= now else "active"

@@ -160,6 +160,7 @@ async def own_issuance(ctx: Ctx, params: IssuanceRef) -> OwnIssuance:
     upstream = await reach(ctx)
     if not await upstream.owns_account(row.account_id):
         raise no_such_issuance()
+    ctx.of_account(row.account_id)
     line = await issued_line(upstream, row) if row.state == "issued" else None
     if row.state == "issued" and line is None:
         raise no_such_issuance()

@@ -6,7 +6,9 @@ from pydantic import Field, StringConstraints
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
+from operations.services.lines import own_line_of_account
 from operations.vocabulary import Iccid
+from registry.errors import OcsError
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
@@ -78,10 +80,12 @@ EXAMPLE: SubscriberNote = {
 @operation(
     "GET",
     "/v1/subscribers/{iccid}/notes",
+    access=own_line_of_account,
+    raises=[OcsError],
     title="Get notes of a line",
     examples=[Example("What do we know about this line?", {"iccid": ICCID}, {"notes": "VIP: call before changes.", "data": [EXAMPLE]})],
 )
-async def get_subscriber_notes(ctx: Ctx, params: NotesOf) -> SubscriberNotes:
+async def get_subscriber_notes(ctx: Ctx, params: NotesOf, seen: None) -> SubscriberNotes:
     """Get what your organisation wrote about a line.
 
     `notes` is one text, empty when unset; `data` is the history, newest first, at most 100 entries.
@@ -95,12 +99,14 @@ async def get_subscriber_notes(ctx: Ctx, params: NotesOf) -> SubscriberNotes:
 @operation(
     "POST",
     "/v1/subscribers/{iccid}/notes",
+    access=own_line_of_account,
+    raises=[OcsError],
     scope=Scope.WRITE,
     status=201,
     title="Add a note to a line",
     examples=[Example("Remember a call", {"iccid": ICCID, "note": EXAMPLE["note"], "author": EXAMPLE["author"]}, {"data": EXAMPLE})],
 )
-async def add_subscriber_note(ctx: Ctx, params: NewNote) -> SubscriberNoteAdded:
+async def add_subscriber_note(ctx: Ctx, params: NewNote, seen: None) -> SubscriberNoteAdded:
     """Append an entry to the support history of a line.
 
     Entries stay as they are; `notes`, the one text, is not changed.
@@ -113,6 +119,8 @@ async def add_subscriber_note(ctx: Ctx, params: NewNote) -> SubscriberNoteAdded:
 @operation(
     "PUT",
     "/v1/subscribers/{iccid}/notes",
+    access=own_line_of_account,
+    raises=[OcsError],
     scope=Scope.WRITE,
     title="Set the text of a line",
     examples=[
@@ -120,7 +128,7 @@ async def add_subscriber_note(ctx: Ctx, params: NewNote) -> SubscriberNoteAdded:
         Example("Clear it", {"iccid": ICCID, "notes": ""}, {"notes": ""}),
     ],
 )
-async def put_subscriber_notes(ctx: Ctx, params: NewNotes) -> NotesText:
+async def put_subscriber_notes(ctx: Ctx, params: NewNotes, seen: None) -> NotesText:
     """Replace the one text about a line; the history is not changed.
 
     An empty text clears it. The text before is not kept.

@@ -6,7 +6,7 @@ from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, find_line
+from operations.services.lines import Line, LineRef, reached_line
 from operations.services.passing import Data
 from operations.services.upstream import reach
 from operations.services.visible import require_visible, require_voip_plan
@@ -47,7 +47,7 @@ class PlanChanged(TypedDict):
 async def mobile_plan_there(ctx: Ctx, params: MobilePlan) -> Line:
     """The caller's own line, and a plan that its reseller has."""
     upstream = await reach(ctx)
-    line = await find_line(upstream, params.iccid)
+    line = await reached_line(ctx, upstream, params.iccid)
     if params.plan_id is not None:
         reseller = await upstream.reseller_id()
         await require_visible(
@@ -65,7 +65,7 @@ async def mobile_plan_there(ctx: Ctx, params: MobilePlan) -> Line:
 async def voip_plan_there(ctx: Ctx, params: VoipPlan) -> Line:
     """The caller's own line, and a plan that its reseller has and did not delete."""
     upstream = await reach(ctx)
-    line = await find_line(upstream, params.iccid)
+    line = await reached_line(ctx, upstream, params.iccid)
     if params.plan_id is not None:
         await require_voip_plan(upstream, params.plan_id, "planId")
     return line

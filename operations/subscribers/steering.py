@@ -6,7 +6,7 @@ from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, find_line, own_line
+from operations.services.lines import Line, LineRef, own_line, reached_line
 from operations.services.passing import Data
 from operations.services.upstream import reach
 from operations.services.visible import require_steering_list
@@ -44,7 +44,7 @@ class SteeringPushed(TypedDict):
 async def list_there(ctx: Ctx, params: Steering) -> Line:
     """The caller's own line, and a list that its reseller has."""
     upstream = await reach(ctx)
-    line = await find_line(upstream, params.iccid)
+    line = await reached_line(ctx, upstream, params.iccid)
     if params.list_id is not None:
         await require_steering_list(upstream, params.list_id, "listId")
     return line

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, find_line
+from operations.services.lines import Line, LineRef, reached_line
 from operations.services.passing import Data
 from operations.services.subscriber_rows import SubscriberRow, public_row
 from operations.services.upstream import reach
@@ -47,7 +47,7 @@ EXAMPLE: SubscriberRow = {
 
 async def own_line_in_full(ctx: Ctx, params: SubscriberQuery) -> Line:
     """The caller's own line; the counter comes with the same call."""
-    return await find_line(await reach(ctx), params.iccid, green_zone=params.gz_counter)
+    return await reached_line(ctx, await reach(ctx), params.iccid, green_zone=params.gz_counter)
 
 
 @operation(

@@ -82,7 +82,8 @@ async def test_an_unconnected_organisation_is_told_where_its_caller_is_connected
         "error": "The organisation Reseller has no connected account; connect it at connect_url or switch organisation",
         "code": "org_not_connected",
         "request_id": "",
-        "hint": "Whoever runs the service connects an organisation with `reseller org connect`",
+        "hint": "Call onboarding_start_managed_account, or onboarding_connect_ocs_token with a token of your own; connect_url leads a "
+        "person through it, and whoever runs the service connects with `reseller org connect`",
         "error_code": "org_not_connected",
         "active_org": {"id": pro.organisation, "name": "Reseller"},
         "switch_to": {"id": other, "name": "Connected"},

@@ -10,6 +10,7 @@ from mcp_types import INVALID_PARAMS, ListToolsResult, Tool, ToolAnnotations
 from registry.catalogue import AnyOperation, Catalogue, Selection
 from registry.errors import BadRequest
 from registry.model import Document
+from registry.narrowing import View, shows, view_of
 from registry.operation import title_of
 from registry.schema import Answer, input_schema, output_schema
 from transports.mcp.selection import Chosen, ids_of
@@ -27,13 +28,13 @@ class Size(NamedTuple):
 
 
 class Tools:
-    """The catalogue's tools. Lists are kept as they go over the wire, by scopes, selection and page."""
+    """The catalogue's tools. Lists are kept as they go over the wire, by what of a caller decides, selection and page."""
 
     def __init__(self, catalogue: Catalogue, *, page_size: int = 100) -> None:
         self._catalogue, self._page_size = catalogue, page_size
         self._answers: dict[str, Answer] = {}
         self._tools: dict[str, Tool] = {}
-        self._pages: dict[tuple[int, Chosen, str | None], ListToolsResult] = {}
+        self._pages: dict[tuple[View, Chosen, str | None], ListToolsResult] = {}
         self._ids: dict[Chosen, frozenset[str]] = {}
 
     def answer(self, operation: AnyOperation) -> Answer:
@@ -64,7 +65,7 @@ class Tools:
 
     def page(self, visitor: Visitor, cursor: str | None) -> ListToolsResult:
         """One page of what this caller may call and asked to see; the result is already in wire form."""
-        key = (visitor.caller.scopes, visitor.chosen, cursor)
+        key = (view_of(visitor.caller), visitor.chosen, cursor)
         found = self._pages.get(key)
         if found is None:
             found = self._page(visitor, cursor)
@@ -74,7 +75,7 @@ class Tools:
         return found
 
     def find(self, visitor: Visitor, name: str) -> AnyOperation:
-        """The operation a call means. Scopes do not matter here: hiding is a courtesy, the pipeline is the gate."""
+        """The operation a call means. What the caller may do does not matter here: hiding is a courtesy, the pipeline is the gate."""
         operation = self._catalogue.operations.get(name)
         if operation is None or not is_tool(operation):
             raise MCPError(INVALID_PARAMS, f"Unknown tool {name[:80]!r}; tools/list shows the tools of your selection")
@@ -98,7 +99,9 @@ class Tools:
 
     def _page(self, visitor: Visitor, cursor: str | None) -> ListToolsResult:
         ids = self._selected(visitor.chosen)
-        visible = [operation for operation in self._catalogue.tools(ids, visitor.caller.scopes) if is_tool(operation)]
+        inside = self._catalogue.inside(visitor.caller.restrictions.toolsets or ())
+        found = self._catalogue.tools(ids, visitor.caller.scopes)
+        visible = [operation for operation in found if is_tool(operation) and shows(operation, visitor.caller, inside)]
         start = start_of([operation.id for operation in visible], cursor, self._page_size)
         end = start + self._page_size
         result = ListToolsResult(

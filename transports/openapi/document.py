@@ -103,6 +103,8 @@ def describe(operation: AnyOperation, keyed: dict[str, Json], components: Compon
     answer = keyed.get(f"out {operation.id}")
     wanted_input = keyed.get(f"in {operation.id}")
     responses: Json = {str(operation.status): success(operation, answer, components)}
+    if operation.also is not None:
+        responses[str(operation.also)] = responses[str(operation.status)]
     if operation.confirm:
         responses["202"] = confirm_challenge(operation, components)
     made: Json = {

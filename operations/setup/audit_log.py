@@ -1,0 +1,151 @@
+"""Who did what in the caller's organisation, and how it ended."""
+
+import re
+from typing import Annotated, Literal, cast
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+from typing_extensions import TypedDict
+
+from operations.connectivity.moment import LATEST, unix_seconds
+from operations.deps import Ctx
+from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from registry.call import Surface
+from registry.errors import BadRequest
+from registry.limits import Role
+from registry.model import Input
+from registry.operation import Example, operation
+from registry.policy import stamp
+from storage.audit import AuditRow, Wanted, list_audit
+
+ID = re.compile(r"aud_([0-9]{1,18})", re.ASCII)
+Word = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+def rfc3339_seconds(value: object) -> object:
+    """RFC 3339 text as Unix seconds; a number is none."""
+    if not isinstance(value, str):
+        raise ValueError("it is no RFC 3339 time, such as 2026-11-20T09:00:00Z")
+    return unix_seconds(value)
+
+
+Time = Annotated[
+    float,
+    BeforeValidator(rfc3339_seconds),
+    Field(ge=0, le=LATEST, allow_inf_nan=False),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+
+
+class AuditQuery(Input):
+    """Which entries; every filter that is given must fit."""
+
+    operation: Annotated[Word | None, Field(description="Only of this operation.")] = None
+    principal: Annotated[Word | None, Field(description="Only of this person, usr_...")] = None
+    outcome: Annotated[Word | None, Field(description="Only what ended so: ok, replayed, or the code of a refusal.")] = None
+    surface: Annotated[Surface | None, Field(description="Only what came this way; web: our own pages.")] = None
+    since: Annotated[Time | None, Field(alias="from", description="From then on, RFC 3339.")] = None
+    until: Annotated[Time | None, Field(alias="to", description="Before then, RFC 3339.")] = None
+    limit: Limit = 20
+    starting_after: StartingAfter = None
+
+
+class AuditEntry(TypedDict):
+    """One call. `at` is RFC 3339 UTC; `key_id` the key or login (gnt_) that was presented; what was sent is not kept."""
+
+    id: str
+    object: Literal["audit_entry"]
+    at: str
+    principal: Annotated[str, Field(description="The person, or whoever runs the service")]
+    principal_name: str | None
+    key_id: str | None
+    operation: str
+    outcome: Annotated[str, Field(description="ok, replayed, or the code of the refusal")]
+    status: Annotated[int, Field(description="HTTP status")]
+    surface: Surface
+    milliseconds: float
+    request_id: str
+
+
+EXAMPLE: AuditEntry = {
+    "id": "aud_18241",
+    "object": "audit_entry",
+    "at": "2026-11-20T09:00:00Z",
+    "principal": "usr_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "principal_name": "Ada Berg",
+    "key_id": "key_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "operation": "clean_all_packages",
+    "outcome": "ok",
+    "status": 200,
+    "surface": "mcp",
+    "milliseconds": 41.7,
+    "request_id": "req_01k0a8w7zv6q4k3m2n1p0r9s8t",
+}
+REFUSED: AuditEntry = {**EXAMPLE, "outcome": "credential_restricted", "status": 403}
+
+
+@operation(
+    "GET",
+    "/v1/audit-log",
+    role=Role.ADMIN,
+    title="List audit log",
+    raises=[BadRequest],
+    examples=[
+        Example(
+            "What was refused today?",
+            {"outcome": "credential_restricted", "from": "2026-11-20T00:00:00Z"},
+            {"object": "list", "data": [REFUSED], "has_more": False},
+        ),
+        Example("Who removed packages?", {"operation": "clean_all_packages"}, {"object": "list", "data": [EXAMPLE], "has_more": False}),
+    ],
+)
+async def list_audit_log(ctx: Ctx, params: AuditQuery) -> ListOf[AuditEntry]:
+    """List who called what in your organisation, newest first.
+
+    For admins. Filters narrow it down; arguments are never kept. Kept for 90 days.
+
+    Calls of every door are in it: HTTP, MCP, command line and our own pages (`web`), reads and refusals too. A call is in it as soon as it
+    was answered; one that another process of a large deployment answered may take a second. Calls whose credential was not accepted are in
+    nobody's log. What whoever runs the service changes from the command line (tier, members, keys) is in it as well.
+    """
+    await ctx.catch_up()
+    wanted = Wanted(params.operation, params.principal, params.outcome, params.surface)
+    wanted = wanted if params.since is None else wanted._replace(since=params.since)
+    wanted = wanted if params.until is None else wanted._replace(until=params.until)
+    after = None if params.starting_after is None else number(params.starting_after)
+    rows = await ctx.deps.store.read(list_audit, organisation=ctx.organisation, wanted=wanted, after=after, most=params.limit + 1)
+    if rows is None:
+        raise no_such_entry()
+    return page([shown(row) for row in rows], params.limit)
+
+
+def number(id: str) -> int:
+    """The place of an entry in the log."""
+    found = ID.fullmatch(id)
+    if found is None:
+        raise no_such_entry()
+    return int(found[1])
+
+
+def no_such_entry() -> BadRequest:
+    """What is no entry of this organisation's log, or has been forgotten meanwhile."""
+    return BadRequest(
+        "starting_after: not an entry of your log; ids are aud_ and digits", param="starting_after", hint="Send the last id of a page"
+    )
+
+
+def shown(row: AuditRow) -> AuditEntry:
+    """An entry as it is answered."""
+    return {
+        "id": f"aud_{row.id}",
+        "object": "audit_entry",
+        "at": stamp(row.at),
+        "principal": row.principal,
+        "principal_name": row.name,
+        "key_id": row.key_id or None,
+        "operation": row.operation,
+        "outcome": row.outcome,
+        "status": row.status,
+        "surface": cast(Surface, row.surface),
+        "milliseconds": row.milliseconds,
+        "request_id": row.request_id,
+    }
