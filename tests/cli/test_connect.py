@@ -1,4 +1,4 @@
-"""`reseller org connect` against a charging system: what it does not know is refused, and nothing is changed then."""
+"""`reseller org connect` and `assign` against a charging system: what it does not know is refused, and nothing is changed then."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.cli.network import network
 from tests.cli.reseller import refused, reseller, said
 from transports.cli.connect_check import listed
 
-WAY_OUT = "nothing was changed; --unchecked connects without asking\n"
+WAY_OUT = "nothing was changed; --unchecked does it without asking\n"
 OWN = ("--own-token-stdin",)
 NOBODY = {"SERVICE_OCS_URL": "http://127.0.0.1:1/v1", "SERVICE_OCS_TOKEN": "sandbox-7001-token"}
 
@@ -74,7 +74,7 @@ def test_a_token_is_connected_when_the_charging_system_knows_it(place: Path, org
     own = {"SERVICE_OCS_URL": charging["SERVICE_OCS_URL"]}  # the service's own token is not needed for it
     done = reseller(*words, cwd=place, stdin="sandbox-7002-token", **own)
     assert done == (0, f"{organisation} is connected with its own token\n", "")
-    assert connection(place) == "own token"
+    assert connection(place) == "own token, assigned account 42"
 
 
 def test_a_service_token_that_is_not_accepted_is_told_as_such(place: Path, organisation: str, charging: dict[str, str]) -> None:
@@ -84,7 +84,7 @@ def test_a_service_token_that_is_not_accepted_is_told_as_such(place: Path, organ
 
 
 @pytest.mark.parametrize(
-    ("words", "then"), [(("--account", "8101"), "managed, account 8101"), (OWN, "own token")], ids=["account", "token"]
+    ("words", "then"), [(("--account", "8101"), "managed, account 8101"), (OWN, "own token, assigned account 42")], ids=["account", "token"]
 )
 def test_a_charging_system_that_does_not_answer_refuses_unless_told_not_to_ask(
     words: tuple[str, ...], then: str, place: Path, organisation: str
@@ -106,6 +106,25 @@ def test_what_cannot_be_asked_is_connected_and_told(place: Path, organisation: s
     done = reseller(*command, "--account", "7", cwd=place, SERVICE_OCS_URL=charging["SERVICE_OCS_URL"])
     assert done.stderr == "account 7 was not checked: no managed account is reached before SERVICE_OCS_TOKEN is set\n"
     assert connection(place) == "managed, account 7"
+
+
+def test_an_account_is_assigned_when_the_charging_system_knows_it(place: Path, organisation: str, charging: dict[str, str]) -> None:
+    words = ("org", "assign", organisation, "--account")
+    done = reseller(*words, "8103", cwd=place, **charging)
+    assert done == (0, f"{organisation} is assigned account 8103; POST /v1/onboarding/managed-account connects it\n", "")
+    assert connection(place) == "managed, account 42, assigned account 8103"
+    code, message = refused(*words, "8109", cwd=place, **charging)
+    assert code == 1 and message.startswith("--account 8109: SERVICE_OCS_TOKEN sees no such account, only 8101")
+    assert message.endswith(f"; {WAY_OUT}")
+    code, message = refused(*words, "8104", cwd=place, **NOBODY)
+    assert code == 3 and message.endswith(f"; {WAY_OUT}")
+    assert connection(place) == "managed, account 42, assigned account 8103"
+    assert reseller(*words, "8104", "--unchecked", cwd=place, **NOBODY).stderr == ""
+    assert connection(place) == "managed, account 42, assigned account 8104"
+    assert refused("org", "assign", "org_none", "--account", "8104", cwd=place, **NOBODY) == (
+        1,
+        "org_none: no such organisation; `reseller org list` names them\n",
+    )
 
 
 def test_a_refusal_names_some_of_many_accounts_and_nothing_that_a_terminal_obeys() -> None:

@@ -33,6 +33,20 @@ def test_an_empty_database_gets_its_first_organisation_admin_and_key(tmp_path: P
     assert said("keys", "create", "first", cwd=tmp_path).startswith("ak_")
 
 
+def test_an_admin_of_two_organisations_is_one_person_who_signs_in_with_the_address(tmp_path: Path) -> None:
+    for name, email in (("First", "Admin@acme.test"), ("Second", "admin@ACME.test")):
+        said("org", "create", name, "--email", email, cwd=tmp_path)
+    with closing(sqlite3.connect(tmp_path / "data" / "service.db")) as database:
+        people = database.execute("SELECT address FROM person").fetchall()
+        [(memberships,)] = database.execute("SELECT count(*) FROM membership").fetchall()
+    assert (people, memberships) == ([("admin@acme.test",)], 2)
+
+
+def test_an_address_that_nobody_can_sign_in_with_is_refused(tmp_path: Path) -> None:
+    code, said_so = refused("org", "create", "Acme", "--email", "Ada <ada@acme.test>", cwd=tmp_path)
+    assert code == 2 and "--email: not an address" in said_so
+
+
 def test_a_new_tier_counts_with_the_next_call_of_a_running_server(place: Path, server: Running) -> None:
     organisation = said("org", "create", "Small Reseller", cwd=place).strip()
     secret = said("keys", "create", "first", "--org", organisation, cwd=place).strip()
@@ -66,7 +80,7 @@ def test_an_organisation_is_connected_and_disconnected(tmp_path: Path) -> None:
     assert listed() == "managed, account 42"
     words = ("org", "connect", organisation, "--own-token-stdin")
     assert said(*words, cwd=tmp_path, stdin=TOKEN + "\n") == f"{organisation} is connected with its own token\n"
-    assert listed() == "own token"
+    assert listed() == "own token, assigned account 42"
     database = tmp_path / "data" / "service.db"
     assert TOKEN.encode() not in b"".join(path.read_bytes() for path in database.parent.iterdir())
     with closing(sqlite3.connect(database)) as connection:
@@ -76,7 +90,48 @@ def test_an_organisation_is_connected_and_disconnected(tmp_path: Path) -> None:
     assert said("org", "disconnect", organisation, cwd=tmp_path) == f"{organisation} is not connected\n"
     assert listed() == "not connected"
     with closing(sqlite3.connect(database)) as connection:
-        assert connection.execute("select mode, account_id, own_token from organisation").fetchone() == (None, None, None)
+        left = "select mode, account_id, own_token, assigned_account_id from organisation"
+        assert connection.execute(left).fetchone() == (None, None, None, None)
+
+
+def test_an_account_is_assigned_to_one_organisation_and_taken_back(tmp_path: Path) -> None:
+    first, second = (said("org", "create", name, cwd=tmp_path).strip() for name in ("First", "Second"))
+
+    def listed() -> list[str]:
+        return [line.rpartition("\t")[2] for line in said("org", "list", cwd=tmp_path).splitlines()]
+
+    connects = "POST /v1/onboarding/managed-account connects it"
+    assert said("org", "assign", first, "--account", "42", cwd=tmp_path) == f"{first} is assigned account 42; {connects}\n"
+    assert listed() == ["not connected, assigned account 42", "not connected"]
+    fix = f"`reseller org disconnect {first}` frees it, or `unassign` where that one is connected in another way"
+    for _ in range(2):
+        code, message = refused("org", "assign", second, "--account", "42", cwd=tmp_path)
+        assert code == 1 and message.endswith(f"--account 42: {first} has it; {fix}\n")
+        said("org", "connect", first, "--account", "42", cwd=tmp_path)
+        assert said("org", "unassign", first, cwd=tmp_path) == f"{first} is assigned no account\n"  # it is connected all the same
+    assert listed() == ["managed, account 42", "not connected"]
+    said("org", "disconnect", first, cwd=tmp_path)
+    said("org", "assign", second, "--account", "42", cwd=tmp_path)
+    assert listed() == ["not connected", "not connected, assigned account 42"]
+    unknown = (1, "org_none: no such organisation; `reseller org list` names them\n")
+    assert refused("org", "assign", "org_none", "--account", "42", "--unchecked", cwd=tmp_path) == unknown
+    assert refused("org", "unassign", "org_none", cwd=tmp_path) == unknown
+    assert refused("org", "assign", first, "--account", "0", cwd=tmp_path)[0] == 2
+
+
+def test_an_organisation_finds_the_account_it_was_assigned_on_a_running_server(place: Path, server: Running) -> None:
+    organisation = said("org", "create", "Finder", cwd=place).strip()
+    secret = said("keys", "create", "first", "--org", organisation, cwd=place).strip()
+    with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {secret}"}) as http:
+        said("org", "assign", organisation, "--account", "8104", cwd=place)
+        state = http.post("/v1/onboarding/managed-account", json={}).json()
+        assert state["connection"] == {"connected": True, "mode": "managed", "account_id": 8104}
+        own = http.post("/v1/onboarding/ocs-connect", json={"token": "sandbox-7002-token"}).json()
+        assert own["connection"]["mode"] == "own"
+        said("org", "connect", organisation, "--own-token-stdin", cwd=place, stdin=TOKEN)
+        # Simulated until then: no account of a simulated network stays assigned where somebody set up a real connection.
+        assert said("org", "list", cwd=place).rstrip("\n").rpartition("\t")[2] == "own token"
+        said("org", "disconnect", organisation, cwd=place)
 
 
 def test_a_running_server_follows_a_connection_with_the_next_call(place: Path, server: Running) -> None:

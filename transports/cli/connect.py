@@ -1,4 +1,4 @@
-"""`reseller org connect` and `disconnect`: how an organisation reaches the charging system."""
+"""`reseller org connect`, `disconnect`, `assign` and `unassign`: how an organisation reaches the charging system."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from storage.accounts import Organisation, list_organisations, set_connection
+from storage.accounts import Organisation, assign_account, list_organisations, set_connection, unassign_account
 from storage.sealed_fields import OWN_TOKEN_FIELD
 from transports.cli.connect_check import Wanted, check
 from transports.cli.failure import Failure
@@ -19,21 +19,24 @@ from transports.settings import load_settings
 
 Org = Annotated[str, typer.Argument(help="The organisation's id, org_...")]
 Data = Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")]
+Unchecked = Annotated[bool, typer.Option("--unchecked", help="Do not ask the charging system whether it is there.")]
+MOST_ACCOUNT = 2**53 - 1
 LONGEST_TOKEN = 1024
 TOKEN = re.compile(rf"[!-~]{{1,{LONGEST_TOKEN}}}")
 
 
 def connect(
     organisation: Org,
-    account: Annotated[int | None, typer.Option("--account", min=1, max=2**53 - 1, help="Managed: id of its sub-account.")] = None,
+    account: Annotated[int | None, typer.Option("--account", min=1, max=MOST_ACCOUNT, help="Managed: id of its sub-account.")] = None,
     own_token_stdin: Annotated[bool, typer.Option("--own-token-stdin", help="Its own token, read from standard input.")] = False,
-    unchecked: Annotated[bool, typer.Option("--unchecked", help="Do not ask the charging system whether it is there.")] = False,
+    unchecked: Unchecked = False,
     data: Data = None,
 ) -> None:
     """Connect an organisation: to a sub-account of the service's reseller, or with a token of its own.
 
     Where SERVICE_OCS_URL names a charging system, it is asked whether it knows the account or the token. A running server follows with the
-    next call. The token is kept sealed, and never given as an argument: arguments can be read by others.
+    next call. The token is kept sealed, and never given as an argument: arguments can be read by others. An account is assigned to the
+    organisation as well, so that it finds back to it from a token of its own.
     """
     if (account is None) is not own_token_stdin:
         raise Failure("give either --account ID or --own-token-stdin, and not both")
@@ -43,16 +46,41 @@ def connect(
 
 
 def disconnect(organisation: Org, data: Data = None) -> None:
-    """Disconnect an organisation from the charging system; its token is forgotten. A running server follows with the next call."""
+    """Disconnect an organisation from the charging system; its token is forgotten, and what account it was assigned.
+
+    A running server follows with the next call.
+    """
     change(data, organisation, Wanted(), checked=False)
     print_line(f"{organisation} is not connected")
 
 
+def assign(
+    organisation: Org,
+    account: Annotated[int, typer.Option("--account", min=1, max=MOST_ACCOUNT, help="Id of the sub-account that was opened for it.")],
+    unchecked: Unchecked = False,
+    data: Data = None,
+) -> None:
+    """Say which sub-account is an organisation's; its members then connect it themselves, in their onboarding.
+
+    Where SERVICE_OCS_URL names a charging system, it is asked whether it knows the account. One that another organisation has is refused:
+    it would belong to neither.
+    """
+    asyncio.run(give(data, organisation, account, checked=not unchecked))
+    print_line(f"{organisation} is assigned account {account}; POST /v1/onboarding/managed-account connects it")
+
+
+def unassign(organisation: Org, data: Data = None) -> None:
+    """Take back which sub-account is an organisation's. One that is connected stays connected: `reseller org disconnect` ends that."""
+    if not asyncio.run(take_back(data, organisation)):
+        raise unknown(organisation)
+    print_line(f"{organisation} is assigned no account")
+
+
 def connection_of(row: Organisation) -> str:
     """In words."""
-    if row.mode is None:
-        return "not connected"
-    return "own token" if row.mode == "own" else f"managed, account {row.account_id}"
+    assigned, own = row.assigned_account_id, "own token" if row.mode == "own" else "not connected"
+    shown = f"managed, account {row.account_id}" if row.mode == "managed" else own
+    return shown if assigned is None or (row.mode, row.account_id) == ("managed", assigned) else f"{shown}, assigned account {assigned}"
 
 
 def read_token() -> str:
@@ -75,7 +103,12 @@ def read_token() -> str:
 def change(data: Path | None, organisation: str, wanted: Wanted, *, checked: bool) -> None:
     """Store the connection, the token sealed."""
     if not asyncio.run(store(data, organisation, wanted, checked=checked)):
-        raise Failure(f"{organisation}: no such organisation; `reseller org list` names them", exit_code=1)
+        raise unknown(organisation)
+
+
+def unknown(organisation: str) -> Failure:
+    """There is none with this id."""
+    return Failure(f"{organisation}: no such organisation; `reseller org list` names them", exit_code=1)
 
 
 async def store(data: Path | None, organisation: str, wanted: Wanted, *, checked: bool) -> bool:
@@ -92,6 +125,34 @@ async def store(data: Path | None, organisation: str, wanted: Wanted, *, checked
         sealed = None if wanted.token is None else keyring.seal(wanted.token, org_id=organisation, field=OWN_TOKEN_FIELD)
         mode, account = mode_of(wanted), wanted.account
         return await service.store.write(set_connection, organisation=organisation, mode=mode, account_id=account, own_token=sealed)
+    finally:
+        await service.stop()
+
+
+async def give(data: Path | None, organisation: str, account: int, *, checked: bool) -> None:
+    """Assign the account, unless another organisation has it."""
+    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    service = await open_local(settings)
+    try:
+        if organisation not in {row.id for row in await service.store.read(list_organisations)}:
+            raise unknown(organisation)
+        if checked:
+            await check(settings, Wanted(account))
+        found = await service.store.write(assign_account, organisation=organisation, account_id=account)
+    finally:
+        await service.stop()
+    if found == "unknown":
+        raise unknown(organisation)
+    if found != "assigned":
+        fix = f"`reseller org disconnect {found.id}` frees it, or `unassign` where that one is connected in another way"
+        raise Failure(f"--account {account}: {found.id} has it; {fix}", exit_code=1)
+
+
+async def take_back(data: Path | None, organisation: str) -> bool:
+    """Whether there is such an organisation."""
+    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
+    try:
+        return await service.store.write(unassign_account, organisation=organisation)
     finally:
         await service.stop()
 

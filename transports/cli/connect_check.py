@@ -1,4 +1,4 @@
-"""Whether a connection leads anywhere: `reseller org connect` asks the charging system before it stores one."""
+"""Whether a connection leads anywhere: `reseller org connect` and `assign` ask the charging system before they store one."""
 
 import sys
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ MOST_NAMED = 20
 LONGEST_NAME = 60
 SIMULATED = "without SERVICE_OCS_URL every process simulates a network of its own"
 NO_TOKEN = "no managed account is reached before SERVICE_OCS_TOKEN is set"
-WAY_OUT = "nothing was changed; --unchecked connects without asking"
+WAY_OUT = "nothing was changed; --unchecked does it without asking"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,31 @@ from typing import Annotated
 
 import typer
 
+from operations.services.addresses import is_address
 from registry.ids import Ids
 from registry.limits import Role, Tier
+from registry.ports import Line
 from storage.accounts import Organisation, add_member, create_organisation, create_person, list_organisations
 from storage.accounts import set_tier as change_tier
+from storage.audit import append_line
 from storage.connection import Connection
 from storage.directory import find_subject
-from transports.cli.connect import connect, connection_of, disconnect
+from storage.people import find_by_address
+from transports.cli.connect import assign, connect, connection_of, disconnect, unassign
 from transports.cli.failure import Failure
 from transports.cli.local import open_local
+from transports.cli.operator import done_here
 from transports.cli.render import print_line
 from transports.settings import load_settings
 
-org_app = typer.Typer(no_args_is_help=True, help="Create and list organisations, change their tier, connect them.")
+org_app = typer.Typer(
+    no_args_is_help=True, help="Create and list organisations, change their tier, connect them, say which account is theirs."
+)
 Data = Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")]
 org_app.command("connect")(connect)
 org_app.command("disconnect")(disconnect)
+org_app.command("assign")(assign)
+org_app.command("unassign")(unassign)
 
 
 @org_app.command("create")
@@ -39,7 +48,7 @@ def create(
 
 @org_app.command("list")
 def show(data: Data = None) -> None:
-    """List organisations: id, tier, name, connection."""
+    """List organisations: id, tier, name, connection and assigned account."""
     for row in asyncio.run(read(data)):
         print_line("\t".join((row.id, row.tier, row.name, connection_of(row))))
 
@@ -60,6 +69,8 @@ async def write(data: Path | None, *, name: str, tier: Tier, email: str | None, 
     """The organisation's id."""
     if not 1 <= len(name) <= 200:
         raise Failure("NAME: 1-200 characters")
+    if email is not None and not is_address(email):
+        raise Failure("--email: not an address that mails can be sent to; the admin signs in with it")
     service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data), create=True)
     try:
         now = service.clock.now()
@@ -69,8 +80,10 @@ async def write(data: Path | None, *, name: str, tier: Tier, email: str | None, 
 
 
 def found(connection: Connection, *, ids: Ids, name: str, tier: Tier, email: str | None, subject: str | None, now: float) -> str:
-    """An organisation and its admin, in one transaction; an admin whom the identity provider's name tells is taken as they are."""
+    """An organisation and its admin, in one transaction; an admin who is known by the provider's name or the address stays who they are."""
     known = find_subject(connection, subject=subject, organisation=None)[0] if subject else None
+    if known is None and email is not None and subject is None:
+        known = find_by_address(connection, address=email.lower())
     organisation, person = ids.new("org_"), known or ids.new("usr_")
     create_organisation(connection, id=organisation, name=name, tier=tier, now=now)
     create_person(connection, id=person, email=email, subject=subject, now=now)
@@ -91,6 +104,15 @@ async def change(data: Path | None, organisation: str, tier: Tier) -> bool:
     """Whether there was such an organisation."""
     service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
     try:
-        return await service.store.write(change_tier, organisation=organisation, tier=tier)
+        row = done_here(service.ids, organisation=organisation, operation="org_set_tier", outcome=f"tier_{tier}", now=service.clock.now())
+        return await service.store.write(change_and_record, organisation=organisation, tier=tier, row=row)
     finally:
         await service.stop()
+
+
+def change_and_record(connection: Connection, *, organisation: str, tier: Tier, row: Line) -> bool:
+    """The new tier, and the row that tells the organisation's admins of it."""
+    changed = change_tier(connection, organisation=organisation, tier=tier)
+    if changed:
+        append_line(connection, row)
+    return changed

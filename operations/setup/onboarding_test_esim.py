@@ -1,0 +1,133 @@
+"""Onboarding, step test_esim: a look at a line of the account."""
+
+import re
+from typing import cast
+
+import orjson
+
+from clients.ocs.failure import OcsNotFound
+from clients.ocs.wire.subscriber import Subscriber
+from operations.deps import Ctx
+from operations.services.esim_profile import new_test_profile
+from operations.services.onboarding import EXAMPLE, DemoReason, OnboardingState, TestEsim, read_state
+from operations.services.reached import AccountGone, Upstream
+from operations.services.subscriber_rows import public_row
+from operations.services.upstream import reach
+from registry.errors import OcsError, Refusal
+from registry.ids import Ids
+from registry.limits import Scope
+from registry.model import Nothing
+from registry.operation import Example, operation
+from storage.connection import Connection
+from storage.onboarding import save_test_esim
+
+ICCID = re.compile(r"89[0-9]{16,20}", re.ASCII)
+LONGEST_TEXT = 64
+# Choice: a token of one's own may see many accounts, and the first of them may be empty.
+MOST_ACCOUNTS = 3
+PREVIEW: TestEsim = {
+    "iccid": "8988303700000100286",
+    "demo": False,
+    "demo_reason": None,
+    "status": "Active",
+    "activated_at": "2026-10-02T08:14:00",
+    "last_used_at": "2026-11-19T21:40:12",
+}
+
+
+class NothingToShow(Exception):
+    """Control flow: there is no line that could be previewed."""
+
+    def __init__(self, reason: DemoReason) -> None:
+        super().__init__(reason)
+        self.reason: DemoReason = reason
+
+
+@operation(
+    "POST",
+    "/v1/onboarding/test-esim",
+    scope=Scope.ANY,
+    title="Preview test eSIM",
+    examples=[Example("Is there a line to look at?", {}, {**EXAMPLE, "test_esim": PREVIEW})],
+)
+async def onboarding_test_esim(ctx: Ctx, params: Nothing) -> OnboardingState:
+    """Onboarding step test_esim: preview the first line of your account.
+
+    Issues nothing and never fails: where no line can be shown, `test_esim.demo` is true, its ICCID exists nowhere, and `demo_reason`
+    says why. To get an eSIM that behaves as a real one, create a connectivity intent with a test plan.
+
+    Reasons: `not_connected`, `not_configured` (the service has no reseller token), `account_absent` (it is gone upstream), `no_lines`,
+    `unreadable` (the line has no ICCID), `ocs_timeout`, `ocs_unavailable`. PIN, PUK and activation codes are not shown.
+    """
+    del params
+    try:
+        shown = preview_of(await first_line(ctx))
+    except NothingToShow as nothing:
+        shown = demo(ctx.deps.ids, nothing.reason)
+    return await ctx.settle_result(note_preview, organisation=ctx.organisation, shown=shown, now=ctx.now)
+
+
+async def first_line(ctx: Ctx) -> Subscriber:
+    """The first line that the charging system lists."""
+    connection = ctx.caller.connection
+    if connection is None:
+        raise NothingToShow("not_connected")
+    if connection.mode == "managed" and not ctx.deps.ocs_token.strip():
+        raise NothingToShow("not_configured")
+    try:
+        found = await listed(await reach(ctx))
+    except (AccountGone, OcsNotFound):
+        raise NothingToShow("account_absent") from None
+    except OcsError as error:
+        raise NothingToShow("ocs_timeout" if error.error_code == "ocs_timeout" else "ocs_unavailable") from None
+    except Refusal:
+        raise NothingToShow("ocs_unavailable") from None
+    if found is None:
+        raise NothingToShow("no_lines")
+    return found
+
+
+async def listed(upstream: Upstream) -> Subscriber | None:
+    """The first line of the caller's accounts; a row of another account is nobody's here."""
+    accounts = [upstream.account_id] if upstream.managed else [account.get("id") for account in await upstream.accounts()]
+    for account in accounts[:MOST_ACCOUNTS]:
+        if account is None:
+            continue
+        lines = await upstream.ocs.subscriber.list_subscriber(account)
+        for row in lines.get("subscriberList", []):
+            if row.get("accountId", account) == account:
+                return row
+    return None
+
+
+def preview_of(row: Subscriber) -> TestEsim:
+    """A line through the declared shape: what else the charging system says of it is dropped."""
+    line = public_row(row)
+    iccid = words(line.get("iccid"))
+    if iccid is None or not ICCID.fullmatch(iccid):
+        raise NothingToShow("unreadable")
+    return {
+        "iccid": iccid,
+        "demo": False,
+        "demo_reason": None,
+        "status": words(line.get("currentStatus")),
+        "activated_at": words(line.get("activationDate")),
+        "last_used_at": words(line.get("lastUsageDate")),
+    }
+
+
+def words(value: object) -> str | None:
+    """A short text of the charging system's, or nothing."""
+    return value if isinstance(value, str) and len(value) <= LONGEST_TEXT and value.isprintable() else None
+
+
+def demo(ids: Ids, reason: DemoReason) -> TestEsim:
+    """An eSIM that exists nowhere."""
+    iccid = new_test_profile(ids).iccid
+    return cast(TestEsim, {"iccid": iccid, "demo": True, "demo_reason": reason, "status": None, "activated_at": None, "last_used_at": None})
+
+
+def note_preview(connection: Connection, *, organisation: str, shown: TestEsim, now: float) -> OnboardingState:
+    """What was shown, and the state with it."""
+    save_test_esim(connection, organisation=organisation, test_esim=orjson.dumps(shown).decode(), now=now)
+    return read_state(connection, organisation=organisation)
