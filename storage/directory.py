@@ -49,11 +49,11 @@ KEY_BY_DIGEST = Query(
     sa.select(*(KEY.c[name] for name in Key._fields)).where(KEY.c.digest == sa.bindparam("digest"), KEY.c.revoked_at.is_(None)),
 )
 PERSON_BY_SUBJECT = Query(Person, sa.select(PERSON.c.id).where(PERSON.c.subject == sa.bindparam("subject")))
-LINK = Command(
-    sa.update(PERSON)
-    .where(PERSON.c.address == sa.bindparam("verified"), PERSON.c.subject.is_(None))
-    .values(subject=sa.bindparam("known_as"))
-)
+UNLINKED = (PERSON.c.address == sa.bindparam("verified"), PERSON.c.subject.is_(None))
+AWAITED = Query(Person, sa.select(PERSON.c.id).where(*UNLINKED))
+# Two tokens of one subject may name two addresses: the subject stays whose it became first.
+NAMED = sa.exists().where(PERSON.alias("named").c.subject == sa.bindparam("known_as"))
+LINK = Command(sa.update(PERSON).where(*UNLINKED, ~NAMED).values(subject=sa.bindparam("known_as")))
 TOUCH = Command(sa.update(KEY).where(KEY.c.id == sa.bindparam("key_id")).values(last_used_day=sa.bindparam("day")))
 # Rechecked in the transaction of a write that moves a SIM or money.
 MEMBER_BY_KEY = Query(
@@ -85,6 +85,11 @@ def find_subject(connection: Connection, *, subject: str, organisation: str | No
         return person.id, first_membership(connection, person=person.id)
     # A token that names an organisation its person has left acts for none: never silently for another.
     return person.id, find_member(connection, person=person.id, organisation=organisation)
+
+
+def awaits_subject(connection: Connection, *, address: str) -> bool:
+    """Whether somebody signed up here with the address whom no external provider has named yet."""
+    return connection.first(AWAITED, verified=address) is not None
 
 
 def link_subject(connection: Connection, *, subject: str, address: str) -> bool:
@@ -173,14 +178,15 @@ class StoreDirectory:
             if found is None:
                 return None
             grant, member = found
-            return narrowed(caller_of("session", grant.person_id, member, grant.id), granted(grant))
+            if claims.subject != grant.person_id:
+                return None  # signed with our key for somebody whom this login is not of: nothing of ours makes such a token
+            caller = replace(caller_of("session", grant.person_id, member, grant.id), expires_at=int(grant.expires_at))
+            return narrowed(caller, granted(grant))
         subject, organisation = claims.subject, claims.organisation
         person, member = await self._store.read(find_subject, subject=subject, organisation=organisation)
-        if (
-            person is None
-            and claims.email is not None
-            and await self._store.write(link_subject, subject=subject, address=claims.email.lower())
-        ):
+        if person is None and claims.email is not None:
+            await self._link(subject, claims.email.lower())
+            # Whoever linked them: somebody's first calls come several at once.
             person, member = await self._store.read(find_subject, subject=subject, organisation=organisation)
         return caller_of("session", person or stranger(subject), member)
 
@@ -204,6 +210,11 @@ class StoreDirectory:
             used = dict(self._used)
             await self._store.write(touch, days=used)
             self._used = {key: day for key, day in self._used.items() if used.get(key) != day}
+
+    async def _link(self, subject: str, address: str) -> None:
+        """Looks first: most who come for the first time are nobody's acquaintance, and come more than once."""
+        if await self._store.read(awaits_subject, address=address):
+            await self._store.write(link_subject, subject=subject, address=address)
 
     async def _load(self, digest: bytes, counter: int) -> Cached | None:
         found = await self._store.read(find_key, digest=digest)

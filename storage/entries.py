@@ -81,8 +81,10 @@ def begin(connection: Connection, entry: Entry, opening: Opening, answer: Answer
         )
     if entry.confirm is not None:
         spend(connection, entry=entry)
-    if entry.key_limit is not None and entry.cost:
-        own = quota.charge(connection, organisation=entry.key_id, period=entry.period.name, cost=entry.cost, limit=entry.key_limit.calls)
+    if entry.key_limit is not None and entry.cost and not entry.key_leased:
+        own = quota.charge(
+            connection, organisation=entry.key_limit.name, period=entry.period.name, cost=entry.cost, limit=entry.key_limit.calls
+        )
         if own is None:
             raise entry.key_limit.over
     if opening.charge and entry.cost:
@@ -237,5 +239,5 @@ def release(connection: Connection, *, entry: Entry, owner: str, charged: bool, 
         claims.release(connection, **name, owner=owner, lease=entry.request_id)
     if charged:
         quota.give_back(connection, organisation=entry.owner, period=entry.period.name, cost=entry.cost)
-    if refund and entry.key_limit is not None:
-        quota.give_back(connection, organisation=entry.key_id, period=entry.period.name, cost=entry.cost)
+    if refund and entry.key_limit is not None and not entry.key_leased:
+        quota.give_back(connection, organisation=entry.key_limit.name, period=entry.period.name, cost=entry.cost)

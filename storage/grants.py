@@ -4,13 +4,15 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from registry.errors import NotFound
 from storage.changes import CALLERS, bump
 from storage.connection import Connection
+from storage.keys import end_keys_made_with, hold_key
 from storage.memberships import MEMBERS, MEMBERSHIP, Member, find_member
-from storage.schema import AccessGrantTable, ApiKeyTable
+from storage.schema import AccessGrantTable
 from storage.statement import Command, Query, table
 
-ACCESS, KEY = table(AccessGrantTable), table(ApiKeyTable)
+ACCESS = table(AccessGrantTable)
 GRANT = "gnt_"
 
 
@@ -28,6 +30,12 @@ class Grant(NamedTuple):
     expires_at: float
 
 
+class Held(NamedTuple):
+    """A grant that is there."""
+
+    id: str
+
+
 COLUMNS = [ACCESS.c[name] for name in Grant._fields]
 LIVE = (ACCESS.c.revoked_at.is_(None), ACCESS.c.expires_at > sa.bindparam("now"))
 FIND = Query(Grant, sa.select(*COLUMNS).where(ACCESS.c.id == sa.bindparam("grant"), *LIVE))
@@ -43,14 +51,29 @@ INSERT = Command(sa.insert(ACCESS).values({name: sa.bindparam(name) for name in 
 REVOKE = Command(
     sa.update(ACCESS).where(ACCESS.c.id == sa.bindparam("grant"), ACCESS.c.revoked_at.is_(None)).values(revoked_at=sa.bindparam("now"))
 )
-REVOKE_KEYS = Command(
-    sa.update(KEY).where(KEY.c.made_with == sa.bindparam("grant"), KEY.c.revoked_at.is_(None)).values(revoked_at=sa.bindparam("day"))
+REVOKE_TO = Command(
+    sa.update(ACCESS)
+    .where(ACCESS.c.person_id == sa.bindparam("person"), ACCESS.c.client_id == sa.bindparam("client"), ACCESS.c.revoked_at.is_(None))
+    .values(revoked_at=sa.bindparam("now"))
 )
+HOLD = Query(Held, sa.select(ACCESS.c.id).where(ACCESS.c.id == sa.bindparam("grant"), *LIVE).with_for_update(read=True))
 
 
 def insert_grant(connection: Connection, grant: Grant) -> None:
     """Keep what a person has just consented to."""
     connection.run(INSERT, **grant._asdict())
+
+
+def grant_to_member(connection: Connection, grant: Grant) -> None:
+    """Keep a grant whose organisation is one of the person's; NotFound otherwise.
+
+    The counter is moved first: who ends the membership at this moment queues, and none of its grants is left for when they come back.
+    """
+    bump(connection, name=CALLERS)
+    organisation = grant.organisation_id
+    if organisation is not None and find_member(connection, person=grant.person_id, organisation=organisation) is None:
+        raise NotFound("organization: no such organization among yours", param="organization", hint="Choose one that you belong to")
+    insert_grant(connection, grant)
 
 
 def find_grant(connection: Connection, *, grant: str, now: float) -> tuple[Grant, Member | None] | None:
@@ -68,9 +91,21 @@ def grants_of(connection: Connection, *, person: str, now: float) -> list[Grant]
 
 
 def revoke_grant(connection: Connection, *, grant: str, now: float) -> bool:
-    """End a grant, and the API keys that were made with it: a program that lost its grant keeps nothing. Whether it was live."""
+    """End a grant, and the API keys made with it or with those: a program that lost its grant keeps nothing. Whether it was live."""
     revoked = connection.run(REVOKE, grant=grant, now=now) == 1
     if revoked:
-        connection.run(REVOKE_KEYS, grant=grant, day=int(now))
+        end_keys_made_with(connection, credential=grant, now=now)
         bump(connection, name=CALLERS)
     return revoked
+
+
+def revoke_grants_to(connection: Connection, *, person: str, client: str, now: float) -> None:
+    """End what a person granted to one program. API keys that were made with it stay."""
+    connection.run(REVOKE_TO, person=person, client=client, now=now)
+
+
+def hold_credential(connection: Connection, *, credential: str, now: float) -> bool:
+    """Whether a key or a grant is live; it does not end before this transaction does."""
+    if credential.startswith(GRANT):
+        return connection.first(HOLD, grant=credential, now=now) is not None
+    return hold_key(connection, key=credential)

@@ -1,6 +1,6 @@
 """Tables of people who sign up, sign in and let programs act for them. Part of the schema, as those of schema.py.
 
-Secrets that somebody presents (client tokens, cookies, codes, refresh tokens, invitations) are kept as SHA-256; what we must show or use
+Secrets that somebody presents (client tokens, cookies, codes, refresh tokens) are kept as SHA-256; what we must show or use
 again (mails, client secrets, signing keys) is sealed.
 """
 
@@ -99,9 +99,13 @@ class OauthClientTable(Named, table=True):
 
 
 class SigningKeyTable(Named, table=True):
-    """A key that signs tokens: `private` is sealed, `public` is its JWK. A retired one is published until its tokens have expired."""
+    """A key that signs tokens: `private` is sealed, `public` is its JWK. A retired one is published until its tokens have expired.
+
+    `number` counts them, so that of all processes that make the next one at once only one does.
+    """
 
     kid: str = Field(primary_key=True, sa_type=sa.Text)
+    number: int = Field(unique=True)
     private: str = Field(sa_type=sa.Text)
     public: str = Field(sa_type=sa.Text)
     created: float = Field(sa_type=sa.Double)
@@ -120,10 +124,9 @@ class MailTable(Named, table=True):
 
 
 class InvitationTable(Named, table=True):
-    """Somebody was asked to join an organisation; `digest` is of the token in the mail."""
+    """Somebody was asked to join an organisation. Whoever proves to read the address's mail may accept: the mail holds no secret."""
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
-    digest: bytes = Field(sa_type=sa.LargeBinary, unique=True)
     organisation_id: str = Field(foreign_key="organisation.id", index=True, sa_type=sa.Text)
     address: str = Field(index=True, sa_type=sa.Text)
     role: str = Field(sa_type=sa.Text)

@@ -147,8 +147,8 @@ class StoreJournal:
         except StoreUnavailable:
             await self._owe(freeing)
             raise
-        if refund and entry.leased:
-            self._blocks.give_back(entry.owner, entry.period)
+        if refund:
+            self._return(entry)
 
     def record(self, line: Line) -> None:
         """Buffer the audit row of a read or a refusal; a flood beyond the buffer loses its oldest rows."""
@@ -193,11 +193,7 @@ class StoreJournal:
 
     async def _opened(self, entry: Entry, run: Callable[[Opening], Awaitable[T]]) -> T:
         """Pay from the leased block where that is how this process pays, and give it back when the transaction refused."""
-        entry.leased = bool(entry.cost) and (self._leases or self._blocks.unspent(entry.owner, entry.period) > 0)
-        if entry.leased:
-            entry.usage = await self._blocks.take(entry.owner, entry.limit, entry.period, entry.now)
-            if entry.usage is None:
-                raise entry.over_quota(entry.limit)
+        await self._take(entry)
         done = False
         try:
             result = await run(Opening(self.replica, self._clock, charge=not entry.leased))
@@ -213,8 +209,30 @@ class StoreJournal:
             done = True  # whoever hangs up does not undo a write that has run: it stays paid for
             raise
         finally:
-            if entry.leased and not done:
-                self._blocks.give_back(entry.owner, entry.period)
+            if not done:
+                self._return(entry)
+
+    async def _take(self, entry: Entry) -> None:
+        """One call from the leased blocks of the organisation and of the key, where that is how they are paid."""
+        key, blocks = entry.key_limit, self._blocks
+        if key is not None and entry.cost and blocks.unspent(key.name, entry.period) > 0:
+            entry.key_leased = await blocks.take(key.name, key.calls, entry.period, entry.now) is not None
+            if not entry.key_leased:
+                raise key.over
+        entry.leased = bool(entry.cost) and (self._leases or blocks.unspent(entry.owner, entry.period) > 0)
+        if entry.leased:
+            entry.usage = await blocks.take(entry.owner, entry.limit, entry.period, entry.now)
+            if entry.usage is None:
+                entry.leased = False
+                self._return(entry)
+                raise entry.over_quota(entry.limit)
+
+    def _return(self, entry: Entry) -> None:
+        """Put back what was taken from leased blocks."""
+        if entry.leased:
+            self._blocks.give_back(entry.owner, entry.period)
+        if entry.key_leased and entry.key_limit is not None:
+            self._blocks.give_back(entry.key_limit.name, entry.period)
 
     def _seal(self, entry: Entry, stored: Stored) -> Answer:
         return Answer(stored.status, self._keyring.seal(stored.body.decode(), org_id=entry.owner, field=field_of(entry)))

@@ -42,6 +42,12 @@ GIVE_BACK = Command(
     .where(QUOTA.c.organisation == sa.bindparam("owner"), QUOTA.c.period == sa.bindparam("day"))
     .values(used=QUOTA.c.used - sa.bindparam("cost"))
 )
+# What mails and limited keys are counted under; what organisations used is kept.
+SWEEP = Command(
+    sa.delete(QUOTA).where(
+        QUOTA.c.period < sa.bindparam("before"), sa.or_(*(sa.func.substr(QUOTA.c.organisation, 1, 4) == kind for kind in ("mail", "key_")))
+    )
+)
 READ = Query(
     Used, sa.select(QUOTA.c.used).where(QUOTA.c.organisation == sa.bindparam("organisation"), QUOTA.c.period == sa.bindparam("period"))
 )
@@ -68,6 +74,11 @@ def charge_most(connection: Connection, *, organisation: str, period: str, block
 def give_back(connection: Connection, *, organisation: str, period: str, cost: int) -> None:
     """Take back a charge whose call never reached the upstream."""
     connection.run(GIVE_BACK, owner=organisation, day=period, cost=cost)
+
+
+def sweep_counts(connection: Connection, *, before: str) -> int:
+    """Forget on which days before this one how many mails were sent, and how often limited keys were used."""
+    return connection.run(SWEEP, before=before)
 
 
 def read_used(connection: Connection, *, organisation: str, period: str) -> int:
@@ -101,7 +112,8 @@ class QuotaBlocks:
         while block.left == 0 and block.exhausted < limit:
             await self._shared_lease(block, organisation, limit, period)
             block = self._block(organisation, period)
-        if block.left == 0:
+        # Keys may share a count and not the limit: what one of them leased is not all the other's.
+        if block.left == 0 or block.used - block.left >= limit:
             return None
         block.left -= 1
         return Usage(limit, block.used - block.left, period.reset)
@@ -151,7 +163,7 @@ class QuotaBlocks:
             charge_most, organisation=organisation, period=period.name, block=1 if near else size, limit=limit
         )
         if granted is None:
-            block.exhausted = block.used = limit
+            block.exhausted, block.used = limit, max(block.used, limit)
         else:
             size, block.used = granted
             block.left += size

@@ -11,14 +11,31 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.connection import Connection
-from storage.schema import ClaimTable, IntentTable, OrganisationTable, WebhookEndpointTable
-from storage.sealed_fields import OWN_TOKEN_FIELD, claim_field, esim_field, webhook_secret_field
+from storage.schema import (
+    ClaimTable,
+    IntentTable,
+    MailTable,
+    OauthClientTable,
+    OrganisationTable,
+    SigningKeyTable,
+    WebhookEndpointTable,
+)
+from storage.sealed_fields import (
+    OWN_TOKEN_FIELD,
+    claim_field,
+    client_secret_field,
+    esim_field,
+    mail_field,
+    signing_key_field,
+    webhook_secret_field,
+)
 from storage.sealing import KEY_ID, Keyring
 from storage.statement import Command, Query, table
 from storage.store import Store
 
 BATCH = 200
 ROUNDS = 10  # what changes under ten rounds is left to the next run, which the count at the end asks for
+SERVICE = "service"  # stands in the place of an organisation where a secret is nobody's but the service's
 NAMED = 100  # unopened values that are named; all are counted
 
 
@@ -72,12 +89,20 @@ class Resealed:
 
 
 def sealed_column(
-    source: sa.Table, sealed: str, bound_to: Callable[[SealedRow], str], *, key: Mapping[str, str], organisation: str = "organisation"
+    source: sa.Table,
+    sealed: str,
+    bound_to: Callable[[SealedRow], str],
+    *,
+    key: Mapping[str, str],
+    organisation: str | None = "organisation",
 ) -> SealedColumn:
-    """The statements of a column; rows are walked in the order of their primary key: `key` names its columns, by the row's parts."""
+    """The statements of a column; rows are walked in the order of their primary key: `key` names its columns, by the row's parts.
+
+    `organisation` is the column with the owner; None: the service itself is.
+    """
     value, columns = source.c[sealed], source.c
     found = sa.select(
-        columns[organisation].label("organisation"),
+        (sa.literal(SERVICE) if organisation is None else columns[organisation]).label("organisation"),
         (columns[key["part"]] if "part" in key else sa.literal("")).label("part"),
         columns[key["id"]].label("id"),
         value.label("sealed"),
@@ -109,6 +134,10 @@ COLUMNS = (
     sealed_column(ENDPOINT, "secret", lambda row: webhook_secret_field(row.id), key=BY_ID),
     sealed_column(ENDPOINT, "previous_secret", lambda row: webhook_secret_field(row.id), key=BY_ID),
     sealed_column(table(IntentTable), "esim", lambda row: esim_field(row.id), key=BY_ID),
+    sealed_column(table(SigningKeyTable), "private", lambda row: signing_key_field(row.id), key={"id": "kid"}, organisation=None),
+    sealed_column(table(OauthClientTable), "secret", lambda row: client_secret_field(row.id), key=BY_ID, organisation=None),
+    # Mails that wait live for minutes, but one that could not be opened any more would be a code that somebody waits for.
+    sealed_column(table(MailTable), "sealed", lambda row: mail_field(row.id), key=BY_ID, organisation=None),
     sealed_column(table(ClaimTable), "body", lambda row: claim_field(row.part, row.id), key=BY_CLAIM),
 )
 

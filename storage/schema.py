@@ -208,9 +208,9 @@ class AuditTable(Named, table=True):
     milliseconds: float = Field(sa_type=sa.Double)
     request_id: str = Field(sa_type=sa.Text)
     __table_args__ = (
-        sa.Index("audit_organisation", "organisation", "id"),
-        sa.Index("audit_operation", "organisation", "operation", "id"),
-        sa.Index("audit_principal", "organisation", "principal", "id"),
+        sa.Index("audit_organisation", "organisation", "at", "id"),
+        sa.Index("audit_operation", "organisation", "operation", "at", "id"),
+        sa.Index("audit_principal", "organisation", "principal", "at", "id"),
     )
 
 

@@ -13,7 +13,7 @@ from storage.connection import Connection
 from storage.outage import outage
 from storage.pragmas import open_file
 from storage.revision import REVISIONS, revision_in
-from storage.schema import ClaimTable, IntentTable, OrganisationTable, WebhookEndpointTable
+from storage.schema import ClaimTable, IntentTable, OauthClientTable, OrganisationTable, SigningKeyTable, WebhookEndpointTable
 from storage.sealing import KEY_ID
 from storage.statement import Query, sqlite_dialect, table
 from storage.unreachable import unreachable
@@ -29,7 +29,10 @@ class Head(NamedTuple):
     head: str
 
 
-def newest(model: type[ClaimTable | IntentTable | WebhookEndpointTable], order: str, sealed: str) -> Query[Head]:
+Sealed = ClaimTable | IntentTable | OauthClientTable | SigningKeyTable | WebhookEndpointTable
+
+
+def newest(model: type[Sealed], order: str, sealed: str) -> Query[Head]:
     """The newest sealed value of a table, found by an index."""
     columns = table(model).c
     latest = (
@@ -56,6 +59,8 @@ QUERIES = (
     newest(WebhookEndpointTable, "id", "secret"),
     newest(IntentTable, "id", "esim"),
     newest(ClaimTable, "expires_at", "body"),
+    newest(SigningKeyTable, "number", "private"),
+    newest(OauthClientTable, "created", "secret"),
 )
 
 

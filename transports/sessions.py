@@ -1,14 +1,18 @@
-"""Session tokens of an external identity provider, as the pipeline's Sessions port."""
+"""Session tokens of an identity provider, as the pipeline's Sessions port: a configured one's, or the built-in one's."""
 
 from clients.http import Outbound
+from clients.identity.access_token import grant_in
 from clients.identity.audience import HttpAudience, McpAudience
 from clients.identity.jwks import JwksCache, fetch_over
 from clients.identity.refusal import TokenRefused
 from clients.identity.tokens import Verifier
+from operations.deps import Deps
+from operations.services.session_tokens import issuer_of
+from operations.services.signing_keys import key_set
 from registry.call import Surface
 from registry.clock import Clock
 from registry.errors import Unauthorized
-from registry.ports import Claims
+from registry.ports import Claims, Sessions
 from transports.settings import Settings
 
 
@@ -24,13 +28,46 @@ class ProviderSessions:
             claims = await self._verifier.verify(token, self._mcp if surface == "mcp" else self._http)
         except TokenRefused as refused:
             raise Unauthorized(refused.reason, presented=True, code=refused.code) from None
-        return Claims(claims.subject, claims.organisation)
+        return Claims(claims.subject, claims.organisation, email=claims.email)
 
 
-def provider_sessions(settings: Settings, outbound: Outbound, clock: Clock, mcp_resource: str) -> ProviderSessions | None:
-    """The configured identity provider; None when there is none."""
-    if not settings.auth_issuer:
-        return None
+class OwnSessions:
+    """The same for tokens of the built-in identity provider: each names its grant, and what that may do is read at every call."""
+
+    def __init__(self, provider: ProviderSessions) -> None:
+        self._provider = provider
+
+    async def verify(self, token: str, surface: Surface) -> Claims:
+        """The claims, when the token is good at this door and names a grant."""
+        claims = await self._provider.verify(token, surface)
+        grant = grant_in(token)
+        if grant is None:
+            raise Unauthorized("The token is no access token of a login (typ at+jwt, sid)", presented=True)
+        return claims._replace(grant=grant)
+
+
+def sessions_of(settings: Settings, outbound: Outbound, deps: Deps) -> Sessions:
+    """The configured identity provider, or the built-in one."""
+    return own_sessions(deps) if settings.own_identity else provider_sessions(settings, outbound, deps.clock, deps.site.mcp_url)
+
+
+def provider_sessions(settings: Settings, outbound: Outbound, clock: Clock, mcp_resource: str) -> ProviderSessions:
+    """A configured identity provider, whose keys are fetched."""
     keys = JwksCache(fetch_over(outbound, settings.auth_jwks_url), clock.monotonic)
     audience = HttpAudience(settings.auth_audience or None, frozenset(settings.auth_azp))
     return ProviderSessions(Verifier(settings.auth_issuer, keys, clock.now), audience, McpAudience(mcp_resource))
+
+
+def own_sessions(deps: Deps) -> OwnSessions:
+    """The built-in identity provider."""
+    audience = HttpAudience(deps.site.base_url)
+    return OwnSessions(ProviderSessions(own_verifier(deps), audience, McpAudience(deps.site.mcp_url)))
+
+
+def own_verifier(deps: Deps) -> Verifier:
+    """Verifies what our own keys signed. They are read from the store, so a key that another process made a moment ago counts at once."""
+
+    async def fetch() -> bytes:
+        return await key_set(deps)
+
+    return Verifier(issuer_of(deps.site), JwksCache(fetch, deps.clock.monotonic, cooldown=0), deps.clock.now)

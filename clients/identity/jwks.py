@@ -45,11 +45,12 @@ def fetch_over(outbound: Outbound, url: str) -> Fetch:
 
 
 class JwksCache:
-    """Keys by id. At most one request per 30 s, whoever asks for whatever id."""
+    """Keys by id. At most one request per 30 s, whoever asks for whatever id; less of a pause where asking costs nobody anything."""
 
-    def __init__(self, fetch: Fetch, monotonic: Callable[[], float]) -> None:
+    def __init__(self, fetch: Fetch, monotonic: Callable[[], float], *, cooldown: float = COOLDOWN_SECONDS) -> None:
         self._fetch = fetch
         self._monotonic = monotonic
+        self._cooldown = cooldown
         self._keys: Mapping[str, PyJWK] = {}
         self._read_at: float | None = None
         self._asked_at: float | None = None
@@ -73,7 +74,7 @@ class JwksCache:
         return self._read_at is not None and self._monotonic() - self._read_at < seconds
 
     def _cooling(self) -> bool:
-        return self._asked_at is not None and self._monotonic() - self._asked_at < COOLDOWN_SECONDS
+        return self._asked_at is not None and self._monotonic() - self._asked_at < self._cooldown
 
     async def _read_once(self) -> None:
         if self._cooling() and not self._one_at_a_time.locked():
@@ -82,7 +83,7 @@ class JwksCache:
             if self._cooling():  # a caller before us has just asked
                 return
             self._asked_at = self._monotonic()
-            # A caller that hangs up must not spend the one request of these 30 s; the seam limits its time.
+            # A caller that hangs up must not spend the one request that may be made; the seam limits its time.
             with anyio.CancelScope(shield=True):
                 await self._read()
 

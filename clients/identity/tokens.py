@@ -23,7 +23,10 @@ LONGEST_SUBJECT = 255
 LEEWAY_SECONDS = 5
 LONGEST_LIFE_SECONDS = 24 * 3600
 LATEST_MOMENT = 1 << 53
+LONGEST_EMAIL = 254
 _KID = re.compile(r"[A-Za-z0-9._-]{1,200}", re.ASCII)
+# ASCII alone: there are other letters whose lower case is an ASCII one, so that another's address could be spelled with them.
+_EMAIL = re.compile(r"[!-?A-~]+@[!-?A-~]+", re.ASCII)
 _UNREADABLE = "The token is not a signed JWT of this service's identity provider."
 
 
@@ -37,6 +40,8 @@ class Claims:
     """A hint: the organisation that was active in the session (`org_id`, or the provider's `o.id`)."""
     issued_at: int
     expires_at: int
+    email: str | None = None
+    """An address that the provider says it has verified: the person reads its mail."""
 
 
 class Verifier:
@@ -60,7 +65,7 @@ class Verifier:
         issued_at, expires_at = self._check_times(claims)
         if not audience_rule.accepts(claims):
             raise TokenRefused("The token was issued for another audience (aud, azp). Ask for one made for this door.")
-        return Claims(_subject(claims), self._issuer, _organisation(claims), issued_at, expires_at)
+        return Claims(_subject(claims), self._issuer, _organisation(claims), issued_at, expires_at, _email(claims))
 
     async def _key(self, kid: str) -> PyJWK | None:
         try:
@@ -167,4 +172,12 @@ def _organisation(claims: Mapping[str, object]) -> str | None:
     active = claims.get("o")
     if hint is None and isinstance(active, dict):
         hint = cast("dict[str, object]", active).get("id")
-    return hint if isinstance(hint, str) and 0 < len(hint) <= LONGEST_SUBJECT else None
+    return hint if isinstance(hint, str) and 0 < len(hint) <= LONGEST_SUBJECT and hint.isprintable() else None
+
+
+def _email(claims: Mapping[str, object]) -> str | None:
+    """The address, when `email_verified` is true and nothing that only looks so; one that is odd is none, and no reason to refuse."""
+    email = claims.get("email")
+    if claims.get("email_verified") is not True or not isinstance(email, str) or len(email) > LONGEST_EMAIL:
+        return None
+    return email if _EMAIL.fullmatch(email) else None

@@ -66,6 +66,13 @@ async def test_the_active_organisation_of_the_token_counts_only_for_its_members(
     assert (refused.status_code, refused.json()["code"]) == (409, "organization_required")
 
 
+@pytest.mark.parametrize("hint", ["\ud800", "org\0", "\n", ""])
+async def test_an_organisation_that_no_database_can_hold_is_none(world: World, hint: str) -> None:
+    _, first = await member(world)
+    answer = await ask(world, session(org_id=hint), "/v1/mine")
+    assert (answer.status_code, answer.json()["organisation"]) == (200, first)
+
+
 async def test_a_removed_member_is_out_with_the_next_request(world: World) -> None:
     person, organisation = await member(world)
     assert (await ask(world, session(org_id=organisation), "/v1/mine")).status_code == 200

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, cast
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -15,7 +16,7 @@ from registry.errors import Forbidden, MethodNotAllowed, NotFound, Refusal, Unau
 from registry.pipeline import Pipeline
 from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
 from transports.http.connection import REQUEST
-from transports.mcp.auth import WELL_KNOWN, authenticate, challenge, metadata
+from transports.mcp.auth import WELL_KNOWN, authenticate, challenge, metadata, metadata_url
 from transports.mcp.message import checked
 from transports.mcp.selection import read_selection
 from transports.mcp.settings import McpSettings
@@ -39,7 +40,9 @@ class McpDoor:
 
         self._pipeline, self._settings, self.make = pipeline, settings, make
         site = pipeline.site
-        self._metadata = metadata(site.mcp_url, settings.authorization_servers, site.docs_url)
+        self._metadata = metadata(site.mcp_url, settings.authorization_servers, site.docs_url, settings.scopes)
+        # A proxy that serves us under a path leaves it in well-known addresses, which stand before it.
+        self._metadata_paths = frozenset({METADATA, urlsplit(metadata_url(site.mcp_url)).path})
         self._server: HttpServer | None = None
         self._running = False
         self._wanted, self._ready = anyio.Event(), anyio.Event()
@@ -62,7 +65,7 @@ class McpDoor:
         request_id, ours = self._request_id(http)
         send = announcing(send, request_id) if ours else send
         try:
-            if http["path"] == METADATA:
+            if http["path"] in self._metadata_paths:
                 await self._answer_metadata(http, send)
             else:
                 await self._serve(http, scope, receive, send, request_id)

@@ -21,7 +21,7 @@ def metadata_url(resource: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{WELL_KNOWN}{parts.path}"
 
 
-def metadata(resource: str, authorization_servers: tuple[str, ...], documentation: str) -> bytes:
+def metadata(resource: str, authorization_servers: tuple[str, ...], documentation: str, scopes: tuple[str, ...] = ()) -> bytes:
     """RFC 9728 metadata. Without an identity provider there is no authorization server to name, and API keys alone work."""
     body: dict[str, object] = {
         "resource": resource,
@@ -31,6 +31,8 @@ def metadata(resource: str, authorization_servers: tuple[str, ...], documentatio
     }
     if authorization_servers:
         body["authorization_servers"] = list(authorization_servers)
+    if scopes:
+        body["scopes_supported"] = list(scopes)
     return orjson.dumps(body)
 
 

@@ -20,6 +20,7 @@ from mcp_types import (
 
 from registry.catalogue import AnyOperation, Catalogue
 from registry.model import Input
+from registry.narrowing import shows
 from transports.mcp import reference
 from transports.mcp.calls import Calls
 from transports.mcp.result import shown
@@ -94,8 +95,10 @@ class Resources:
         return contents(uri, MARKDOWN, reference.page(operation))
 
     def _backing(self, visitor: Visitor, backed: Backed) -> AnyOperation | None:
-        operation = self._catalogue.operations.get(backed.operation)
-        return operation if operation is not None and visitor.caller.has(operation.scope) else None
+        operation, caller = self._catalogue.operations.get(backed.operation), visitor.caller
+        inside = self._catalogue.inside(caller.restrictions.toolsets or ())
+        shown = operation is not None and caller.has(operation.scope) and shows(operation, caller, inside)
+        return operation if shown else None
 
     async def _answer(self, ctx: Context, visitor: Visitor, backed: Backed, uri: str, values: dict[str, object]) -> ReadResourceResult:
         operation = self._catalogue.operations.get(backed.operation)

@@ -11,6 +11,7 @@ KEY_BYTES = 32
 class McpSettings:
     """`allowed_hosts` are names without a port, `*` stands for any; `allowed_origins` are compared whole.
 
+    `scopes` are those that clients may ask the authorization servers for, where we know them.
     `state_keys` seal what a client carries between two calls: the first seals, all open, each at least 32 bytes.
     """
 
@@ -19,6 +20,7 @@ class McpSettings:
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...] = ()
     authorization_servers: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
     state_seconds: float = 120
     page_size: int = 100
     tracing: bool = False

@@ -33,8 +33,11 @@ def upgrade() -> None:
     op.add_column("api_key", sa.Column("made_with", sa.Text(), nullable=True))
     op.create_index("ix_api_key_made_with", "api_key", ["made_with"])
     op.create_index("person_address", "person", ["address"], unique=True)
-    op.create_index("audit_operation", "audit", ["organisation", "operation", "id"])
-    op.create_index("audit_principal", "audit", ["organisation", "principal", "id"])
+    # Rows of reads are written after those of later writes: what is newest the moment of the call says, not the id.
+    op.drop_index("audit_organisation", "audit")
+    op.create_index("audit_organisation", "audit", ["organisation", "at", "id"])
+    op.create_index("audit_operation", "audit", ["organisation", "operation", "at", "id"])
+    op.create_index("audit_principal", "audit", ["organisation", "principal", "at", "id"])
     # Of several people with one address the first is who signs in with it.
     op.execute(
         "UPDATE person SET address = lower(email) WHERE id IN (SELECT min(id) FROM person WHERE email IS NOT NULL GROUP BY lower(email))"
@@ -63,6 +66,8 @@ def downgrade() -> None:
         op.drop_table(name)
     op.drop_index("audit_principal", "audit")
     op.drop_index("audit_operation", "audit")
+    op.drop_index("audit_organisation", "audit")
+    op.create_index("audit_organisation", "audit", ["organisation", "id"])
     op.drop_index("person_address", "person")
     op.drop_index("ix_api_key_made_with", "api_key")
     op.drop_column("api_key", "made_with")
@@ -195,11 +200,13 @@ def create_signing_key() -> None:
     op.create_table(
         "signing_key",
         sa.Column("kid", sa.Text(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("private", sa.Text(), nullable=False),
         sa.Column("public", sa.Text(), nullable=False),
         sa.Column("created", REAL, nullable=False),
         sa.Column("retired", REAL, nullable=True),
         sa.PrimaryKeyConstraint("kid"),
+        sa.UniqueConstraint("number"),
     )
 
 
@@ -221,7 +228,6 @@ def create_invitation() -> None:
     op.create_table(
         "invitation",
         sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("digest", sa.LargeBinary(), nullable=False),
         sa.Column("organisation_id", sa.Text(), nullable=False),
         sa.Column("address", sa.Text(), nullable=False),
         sa.Column("role", sa.Text(), nullable=False),
@@ -230,7 +236,6 @@ def create_invitation() -> None:
         sa.Column("expires_at", REAL, nullable=False),
         sa.ForeignKeyConstraint(["organisation_id"], ["organisation.id"]),
         sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("digest"),
         sa.UniqueConstraint("organisation_id", "address", name="invitation_once"),
     )
     op.create_index("ix_invitation_address", "invitation", ["address"])

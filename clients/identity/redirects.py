@@ -1,0 +1,141 @@
+"""Where a program may have its answer sent to: exact addresses, of schemes that run nothing."""
+
+import re
+from typing import cast
+from urllib.parse import urlsplit
+
+from pydantic import AnyUrl, TypeAdapter
+
+LONGEST = 2048
+MOST = 10
+LOOPBACK = ("127.0.0.1", "[::1]", "localhost")
+# What a browser runs, renders or opens by itself instead of handing it to the program that registered the scheme.
+DENIED_SCHEMES = frozenset(
+    (
+        "about",
+        "blob",
+        "chrome",
+        "chrome-extension",
+        "cid",
+        "data",
+        "edge",
+        "feed",
+        "file",
+        "filesystem",
+        "ftp",
+        "ftps",
+        "git",
+        "gopher",
+        "intent",
+        "jar",
+        "javascript",
+        "ldap",
+        "ldaps",
+        "livescript",
+        "mailto",
+        "mhtml",
+        "mid",
+        "mocha",
+        "moz-extension",
+        "ms-msdt",
+        "news",
+        "nfs",
+        "nntp",
+        "res",
+        "resource",
+        "search-ms",
+        "sftp",
+        "shell",
+        "sms",
+        "smb",
+        "ssh",
+        "tel",
+        "telnet",
+        "urn",
+        "vbscript",
+        "view-source",
+        "vnd.ms.radio",
+        "wais",
+        "ws",
+        "wss",
+        "wyciwyg",
+        "x-javascript",
+    )
+)
+URL = TypeAdapter(AnyUrl)
+_SHAPE = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.+)", re.ASCII)
+_WEB = re.compile(
+    r"//(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)(?::(?P<port>[0-9]{1,5}))?(?P<rest>(?:[/?].*)?)", re.ASCII
+)
+_SAFE = re.compile(r"(?:[A-Za-z0-9._~:/?\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+", re.ASCII)
+_DOTS = re.compile(r"/(?:\.|%2e){1,2}(?=/|\?|$)", re.IGNORECASE)
+
+
+class BadRedirect(ValueError):
+    """The address is not one to register. `reason` names the rule and never repeats the address."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def check_redirects(uris: object) -> tuple[str, ...]:
+    """A list of 1 to 10 addresses that may be registered, as they were written."""
+    members = cast("list[object]", uris) if isinstance(uris, list) else []
+    written = tuple(uri for uri in members if isinstance(uri, str))
+    if not 1 <= len(written) <= MOST or len(written) != len(members):
+        raise BadRedirect(f"redirect_uris must be a list of 1 to {MOST} texts")
+    for uri in written:
+        check_redirect(uri)
+    return written
+
+
+def check_redirect(uri: str) -> None:
+    """https anywhere, http to this machine, or a scheme of the program's own."""
+    shape = _SHAPE.fullmatch(uri)
+    if len(uri) > LONGEST or shape is None or not _SAFE.fullmatch(uri):
+        raise BadRedirect(f"each must be an absolute address of at most {LONGEST} characters, percent-encoded and without a fragment")
+    scheme = shape["scheme"].lower()
+    if scheme in DENIED_SCHEMES or scheme.startswith("ms-"):
+        raise BadRedirect(f"the scheme {scheme} is not accepted; use https, http to 127.0.0.1, or a scheme of your own")
+    if _DOTS.search(uri):
+        raise BadRedirect("an address must not have . or .. in its path")
+    if scheme in ("http", "https"):
+        check_web(shape["rest"], local=scheme == "http")
+    elif "@" in shape["rest"]:
+        raise BadRedirect("an address must not have a user name")
+    check_reading(uri, web=scheme in ("http", "https"))
+
+
+def check_web(rest: str, *, local: bool) -> None:
+    """What stands behind http: or https:."""
+    found = _WEB.fullmatch(rest)
+    if found is None or int(found["port"] or 1) not in range(1, 65536):
+        raise BadRedirect("a web address needs a host and may have a port, but no user name")
+    if local and found["host"].lower() not in LOOPBACK:
+        raise BadRedirect("plain http goes to 127.0.0.1, [::1] or localhost alone; use https")
+
+
+def check_reading(uri: str, *, web: bool) -> None:
+    """Two who read an address must find the same host in it: people are shown the one, and browsers go to the other."""
+    try:
+        host, read = urlsplit(uri).hostname, URL.validate_python(uri).host
+    except ValueError:
+        raise BadRedirect("an address must have a host and a port that browsers can read, if it has any") from None
+    if web and host != (read or "").strip("[]"):
+        raise BadRedirect("the host must be written as browsers write it, an IP address in its usual form")
+
+
+def same_redirect(registered: str, presented: str) -> bool:
+    """Character for character; on this machine with any port, which the system chooses at each start (RFC 8252 section 7.3)."""
+    return registered == presented or (
+        (ours := without_port(registered)) is not None and _SAFE.fullmatch(presented) is not None and ours == without_port(presented)
+    )
+
+
+def without_port(uri: str) -> tuple[str, str] | None:
+    """Host and path of an http address of this machine."""
+    found = _WEB.fullmatch(uri.removeprefix("http:")) if uri.startswith("http:") else None
+    if found is None or found["host"] not in LOOPBACK or int(found["port"] or 1) not in range(1, 65536):
+        return None
+    return found["host"], found["rest"]

@@ -1,0 +1,68 @@
+"""The keys that sign tokens: made once however many processes want one, published before they sign and after they have."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from storage.connection import Connection
+from storage.schema import SigningKeyTable
+from storage.statement import Command, Query, table
+
+KEY = table(SigningKeyTable)
+PUBLISHED_AHEAD = 600.0
+"""A new key is published for so long before it signs: whoever keeps the set for 5 minutes then knows it."""
+PUBLISHED_AFTER = 24 * 3600.0
+"""A retired key stays published for the longest life that a token may have."""
+
+
+class SigningKey(NamedTuple):
+    """A key; `private` is sealed, `public` is its JWK as JSON."""
+
+    kid: str
+    number: int
+    private: str
+    public: str
+    created: float
+    retired: float | None
+
+
+PUBLISHED = Query(
+    SigningKey,
+    sa.select(*(KEY.c[name] for name in SigningKey._fields))
+    .where(KEY.c.retired.is_(None) | (KEY.c.retired > sa.bindparam("kept_after")))
+    .order_by(KEY.c.number.desc()),
+)
+INSERT = Command(
+    lambda dialect: (
+        dialect.insert(KEY)
+        .values({name: sa.bindparam(name) for name in ("kid", "number", "private", "public", "created")})
+        .on_conflict_do_nothing(index_elements=["number"])
+    )
+)
+RETIRE = Command(
+    sa.update(KEY).where(KEY.c.number < sa.bindparam("before"), KEY.c.retired.is_(None)).values(retired=sa.bindparam("at", type_=sa.Double))
+)
+SWEEP = Command(sa.delete(KEY).where(KEY.c.retired < sa.bindparam("gone_before")))
+
+
+def published_keys(connection: Connection, *, now: float) -> list[SigningKey]:
+    """Every key that a good token may be signed with now or soon, newest first."""
+    return connection.all(PUBLISHED, kept_after=now - PUBLISHED_AFTER)
+
+
+def insert_signing_key(connection: Connection, *, kid: str, number: int, private: str, public: str, now: float) -> bool:
+    """Keep the key of this number and retire those before it, unless somebody else has just made it."""
+    if connection.run(INSERT, kid=kid, number=number, private=private, public=public, created=now) != 1:
+        return False
+    connection.run(RETIRE, before=number, at=now + PUBLISHED_AHEAD)
+    return True
+
+
+def sweep_signing_keys(connection: Connection, *, now: float) -> int:
+    """Forget keys whose tokens have all expired."""
+    return connection.run(SWEEP, gone_before=now - PUBLISHED_AFTER)
+
+
+def signer_of(keys: list[SigningKey], now: float) -> SigningKey:
+    """The newest key that has been published long enough; the oldest where none has, which nobody can have missed."""
+    return next((key for key in keys if key.created <= now - PUBLISHED_AHEAD), keys[-1])

@@ -1,0 +1,29 @@
+"""Where the metadata is, also for a service that lives under a path."""
+
+from tests.world import SITE
+from transports.identity.metadata import metadata, metadata_paths, protocol_paths
+from transports.mcp.auth import metadata as resource_metadata
+
+
+def test_the_well_known_part_goes_between_host_and_path_of_the_issuer() -> None:
+    assert metadata_paths(SITE.base_url) == {"/.well-known/oauth-authorization-server/auth"}
+    assert metadata_paths("https://esim.example/svc") == {
+        "/.well-known/oauth-authorization-server/svc/auth",
+        "/.well-known/oauth-authorization-server/auth",
+    }
+    assert protocol_paths(SITE.base_url) == {
+        "/.well-known/oauth-authorization-server/auth",
+        "/auth/jwks",
+        "/auth/authorize",
+        "/auth/token",
+        "/auth/register",
+        "/auth/revoke",
+    }
+    assert b'"jwks_uri":"https://reseller.test/auth/jwks"' in metadata(SITE)
+
+
+def test_scopes_are_told_where_we_know_them() -> None:
+    assert b'"scopes_supported":["read","write","admin"]' in resource_metadata(
+        SITE.mcp_url, ("https://reseller.test/auth",), SITE.docs_url, ("read", "write", "admin")
+    )
+    assert b"scopes_supported" not in resource_metadata(SITE.mcp_url, ("https://id.example",), SITE.docs_url)

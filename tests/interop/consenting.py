@@ -1,0 +1,49 @@
+"""A person who says yes to programs of a running server."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+
+from operations.services.consents import allow
+from storage.accounts import list_members
+from tests.running import Running
+from transports.service import Service, build_service
+from transports.settings import load_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """The server's demo person. What their browser shows them is left out: it is tested with the pages."""
+
+    service: Service
+    organisation: str
+    person: str
+
+    async def answer(self, authorization_url: str, scopes: Sequence[str]) -> str:
+        """Follow a program's link and allow it these scopes: where the browser is sent."""
+        async with httpx.AsyncClient() as browser:
+            shown = await browser.get(authorization_url)
+        assert shown.status_code == 302, shown.text
+        location = shown.headers["location"]
+        assert location.startswith(f"{self.service.site.base_url}/auth/consent?"), location
+        [token] = parse_qs(urlsplit(location).query)["request"]
+        now = self.service.clock.now()
+        return await allow(
+            self.service.pipeline.deps, token=token, person=self.person, organisation=self.organisation, scopes=scopes, now=now
+        )
+
+
+@asynccontextmanager
+async def person_of(server: Running, data: Path) -> AsyncGenerator[Person]:
+    """The person, who shares the server's database."""
+    settings = load_settings({}, data=data, base_url=server.base_url)
+    service = build_service(settings, server.base_url, report=lambda text: None, apart=True)
+    [member] = await service.store.read(list_members, organisation=server.organisation)
+    try:
+        yield Person(service, server.organisation, member.person_id)
+    finally:
+        await service.stop()

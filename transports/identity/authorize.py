@@ -1,0 +1,104 @@
+"""The authorization endpoint: checks a program's request, then sends the browser on to the page that asks the person."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+from mcp.server.auth.handlers.authorize import AuthorizationHandler
+from mcp.server.auth.provider import AuthorizationParams, AuthorizeError
+from mcp.shared.auth import OAuthClientInformationFull
+from starlette.responses import Response
+
+from clients.identity.client_metadata import ClientDocuments, is_document
+from operations.deps import Deps
+from operations.services.consents import Request, answer_url, begin
+from operations.services.session_tokens import issuer_of, resources_of
+from transports.identity.oauth_error import OauthError
+from transports.identity.parameters import Parameters
+from transports.identity.programs import Program, program_of_document, registered_program
+from transports.identity.sdk import Unused, asked_by_get, told
+
+CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)  # SHA-256 in base64url
+ASKED = "about:asked"
+ANSWER = ("error", "error_description", "state")
+
+
+class Asking(Unused):
+    """What the SDK's handler asks about one request. It only looks: the row is written when the handler is done, or its fault is lost."""
+
+    def __init__(self, program: Program, resources: tuple[str, str]) -> None:
+        self.program, self.resources = program, resources
+        self.checked: AuthorizationParams | None = None
+
+    async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
+        return self.program
+
+    async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
+        if params.resource is not None and params.resource not in self.resources:
+            raise AuthorizeError("invalid_target", f"resource: must be {' or '.join(self.resources)}")
+        if not CHALLENGE.fullmatch(params.code_challenge):
+            raise AuthorizeError("invalid_request", "code_challenge: must be the SHA-256 of the verifier in base64url, 43 characters")
+        self.checked = params
+        return ASKED
+
+
+async def authorize(deps: Deps, documents: ClientDocuments, parameters: Parameters) -> str:
+    """Where the browser goes: to our consent page, or back to the program with an error. OauthError: there is no way back."""
+    program = await find_program(deps, documents, parameters)
+    asking = Asking(program, resources_of(deps.site))
+    response = await AuthorizationHandler(asking).handle(asked_by_get(explicit(parameters)))
+    if program.redirect is None:
+        raise OauthError("invalid_request", "redirect_uri: missing, or not one that this program registered")
+    if asking.checked is None:
+        return refused(response, program.redirect, issuer_of(deps.site))
+    request = request_of(program, program.redirect, asking.checked, deps.site.mcp_url, explicit="redirect_uri" in parameters)
+    token = await begin(deps, request, now=deps.clock.now())
+    return f"{issuer_of(deps.site)}/consent?request={token}"
+
+
+async def find_program(deps: Deps, documents: ClientDocuments, parameters: Parameters) -> Program:
+    """Who asks."""
+    client_id, presented = parameters.get("client_id", ""), parameters.get("redirect_uri")
+    if is_document(client_id):
+        return await program_of_document(documents, client_id, presented)
+    program = await registered_program(deps, client_id, presented)
+    if program is None:
+        raise OauthError("invalid_client", "client_id: no program of this name is registered here; register it anew")
+    return program
+
+
+def explicit(parameters: Parameters) -> Parameters:
+    """RFC 7636 reads a missing method as `plain`, the SDK as S256. We take S256 when it is said, and nothing else."""
+    return {**parameters, "code_challenge_method": parameters.get("code_challenge_method", "plain")}
+
+
+def request_of(program: Program, redirect: str, checked: AuthorizationParams, resource: str, *, explicit: bool) -> Request:
+    """What the person is asked, and what the code will be bound to."""
+    return Request(
+        client_id=program.client_id,
+        client_name=program.shown_name or (urlsplit(redirect).hostname or "A program"),
+        client_uri=program.shown_uri,
+        redirect_uri=redirect,
+        explicit=explicit,
+        scopes=checked.scopes or [],
+        resource=checked.resource or resource,
+        state=checked.state,
+        challenge=checked.code_challenge,
+        vouched=program.vouched,
+        renewable="refresh_token" in program.grant_types,
+    )
+
+
+def refused(response: Response, redirect: str, issuer: str) -> str:
+    """The handler's error at the program's own address, untouched, with the issuer that the SDK leaves out (RFC 9207)."""
+    said = errors_of(response)
+    return answer_url(redirect, **said, iss=issuer)
+
+
+def errors_of(response: Response) -> dict[str, str | None]:
+    """What the handler says, wherever it says it."""
+    location = response.headers.get("location")
+    found = {name: values[-1] for name, values in parse_qs(urlsplit(location).query).items()} if location else told(response)
+    said: dict[str, str | None] = {name: str(found[name]).replace("\n", "; ") for name in ANSWER if name in found}
+    if said.get("error") == "server_error":
+        raise RuntimeError("the authorization handler failed")
+    return said

@@ -1,0 +1,101 @@
+"""The registration endpoint (RFC 7591): a program names itself, and where its answers go."""
+
+from typing import NamedTuple, cast
+
+import orjson
+from mcp.server.auth.handlers.register import RegistrationHandler
+from mcp.server.auth.provider import RegistrationError
+from mcp.server.auth.settings import ClientRegistrationOptions
+from mcp.shared.auth import OAuthClientInformationFull
+
+from clients.identity.client_metadata import shown_address, shown_name
+from clients.identity.redirects import BadRedirect, check_redirects
+from operations.deps import Deps
+from operations.services.hourly import spend_allowances
+from operations.services.letters import SERVICE
+from operations.services.session_tokens import SCOPES, opaque
+from registry.errors import BadRequest
+from registry.guard import parse
+from registry.throttle import network_of
+from storage.allowances import Allowance, allowance
+from storage.connection import Connection
+from storage.oauth_clients import OauthClient, insert_client
+from storage.sealed_fields import client_secret_field
+from transports.identity.oauth_error import OauthError
+from transports.identity.programs import GRANTS, Registered
+from transports.identity.sdk import Unused, posted, told
+
+MOST_PER_HOUR = 20
+OPTIONS = ClientRegistrationOptions(enabled=True, valid_scopes=list(SCOPES), default_scopes=list(SCOPES))
+# Kept and told back; whatever else was sent is left out of both.
+TOLD = frozenset(
+    {
+        "client_id", "client_id_issued_at", "client_secret", "client_secret_expires_at", "client_name", "client_uri", "redirect_uris",
+        "grant_types", "response_types", "token_endpoint_auth_method", "scope", "application_type",
+    }
+)  # fmt: skip
+
+
+class Answered(NamedTuple):
+    """The answer's status and object."""
+
+    status: int
+    body: dict[str, object]
+
+
+class Registering(Unused):
+    """What the SDK's handler asks about one registration."""
+
+    def __init__(self, deps: Deps, address: str, sent: dict[str, object]) -> None:
+        self._deps, self._sent = deps, sent
+        self._wanted = allowance("register", network_of(address), MOST_PER_HOUR)
+        self.redirect_uris: tuple[str, ...] = ()
+
+    async def register_client(self, client_info: OAuthClientInformationFull) -> None:
+        deps, now = self._deps, self._deps.clock.now()
+        try:
+            self.redirect_uris = check_redirects(self._sent.get("redirect_uris"))
+        except BadRedirect as bad:
+            raise RegistrationError("invalid_redirect_uri", bad.reason) from None
+        # The SDK's own random names and its clock are replaced by ours.
+        client_info.client_id, client_info.client_id_issued_at = deps.ids.new("cli_"), int(now)
+        client_info.client_name = shown_name(client_info.client_name) or None
+        uri = shown_address(self._sent.get("client_uri"))
+        client_info.grant_types = [name for name in GRANTS if name in client_info.grant_types]
+        client_info.response_types = ["code"]
+        sealed = None
+        if client_info.client_secret is not None:
+            client_info.client_secret = opaque(deps.ids, "cs_")
+            sealed = deps.keyring.seal(client_info.client_secret, org_id=SERVICE, field=client_secret_field(client_info.client_id))
+        kept = Registered(
+            name=client_info.client_name or "",
+            uri=uri,
+            redirect_uris=list(self.redirect_uris),
+            grant_types=client_info.grant_types,
+            authentication=client_info.token_endpoint_auth_method or "none",
+            scopes=client_info.scope.split() if client_info.scope else list(SCOPES),
+        )
+        row = OauthClient(client_info.client_id, orjson.dumps(kept).decode(), sealed, now)
+        await deps.store.write(keep_client, client=row, wanted=self._wanted, upgrade_url=deps.site.upgrade_url, now=now)
+
+
+def keep_client(connection: Connection, *, client: OauthClient, wanted: Allowance, upgrade_url: str, now: float) -> None:
+    """Count it for its network, and keep it."""
+    spend_allowances(connection, wanted=[wanted], what="registrations from this network", upgrade_url=upgrade_url, now=now)
+    insert_client(connection, client)
+
+
+async def register(deps: Deps, body: bytes, address: str) -> Answered:
+    """One registration."""
+    try:
+        sent: object = parse(body)
+    except BadRequest as bad:
+        raise OauthError("invalid_client_metadata", bad.message) from None
+    if not isinstance(sent, dict):
+        raise OauthError("invalid_client_metadata", "The body must be a JSON object")
+    asked = Registering(deps, address, cast("dict[str, object]", sent))
+    response = await RegistrationHandler(asked, OPTIONS).handle(posted(body, "application/json"))
+    answer = told(response)
+    if response.status_code == 201:
+        answer = {name: value for name, value in answer.items() if name in TOLD} | {"redirect_uris": list(asked.redirect_uris)}
+    return Answered(response.status_code, answer)
