@@ -1,0 +1,1 @@
+"""The pages of the built-in identity provider, through the whole application, as a browser uses them."""

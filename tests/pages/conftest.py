@@ -1,0 +1,38 @@
+"""A service, a browser, and Ada, who is the admin of Fjord and signed in."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.pages.browser import Browser
+from tests.pages.site import Site, open_site
+
+ADA = "ada@fjord.example"
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncGenerator[Site]:
+    async with open_site(tmp_path) as site:
+        yield site
+
+
+@pytest.fixture
+async def browser(site: Site) -> AsyncGenerator[Browser]:
+    async with site.browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+async def ada(site: Site) -> str:
+    """Her id; Fjord is her only organisation."""
+    person = await site.person(ADA, name="Ada Berg")
+    await site.organisation(person, "Fjord")
+    return person
+
+
+@pytest.fixture
+async def hers(site: Site, browser: Browser, ada: str) -> Browser:
+    """The browser, signed in as Ada."""
+    assert (await site.sign_in(browser, ADA)).status == 200
+    return browser

@@ -1,0 +1,95 @@
+"""The five steps on one page."""
+
+import pytest
+
+from registry.limits import Tier
+from storage.accounts import set_connection
+from tests.pages.browser import Browser
+from tests.pages.site import Site
+
+pytestmark = pytest.mark.anyio
+
+DETAILS = {"name": "Fjord Mobile", "website": "https://fjord.example", "country": "no", "operator_type": "travel_esim"}
+
+
+async def test_from_nothing_to_all_set_up(hers: Browser) -> None:
+    page = (await hers.get("/auth/onboarding")).page
+    seen = await hers.send(page.form("/auth/onboarding", "org"), **DETAILS)
+    assert seen.way[-1].endswith("/auth/onboarding#ocs")
+    assert "Fjord Mobile · NO · Travel eSIMs" in seen.page.text
+    seen = await hers.send(seen.page.form("/auth/onboarding", "managed"))
+    assert "Connected to your managed account 8102" in seen.page.text
+    form = seen.page.form("/auth/onboarding", "plan")
+    assert form.choices["template_id"]
+    seen = await hers.send(form, display_name="Nordic starter")
+    assert "You begin with Nordic starter" in seen.page.text
+    seen = await hers.send(seen.page.form("/auth/onboarding", "preview"))
+    assert "ICCID 89" in seen.page.text and "exists nowhere" not in seen.page.text
+    seen = await hers.send(seen.page.form("/auth/onboarding", "complete"))
+    assert "All set up" in seen.page.text
+
+
+async def test_steps_can_be_skipped_and_a_look_without_a_connection_is_a_demo(hers: Browser) -> None:
+    page = (await hers.get("/auth/onboarding")).page
+    seen = await hers.send(page.form("/auth/onboarding", "skip"))
+    assert "Starting plan skipped" in seen.page.text
+    seen = await hers.send(seen.page.form("/auth/onboarding", "preview"))
+    assert "This one exists nowhere: your organisation is not connected yet" in seen.page.text
+    seen = await hers.send(seen.page.form("/auth/onboarding", "complete"))
+    assert seen.status == 409
+    assert seen.page.html.count('role="alert"') == 1
+
+
+async def test_a_token_of_ones_own_is_checked_and_never_shown(site: Site, hers: Browser) -> None:
+    form = (await hers.get("/auth/onboarding")).page.form("/auth/onboarding", "own")
+    seen = await hers.send(form, token="not-a-token-of-anybody")
+    assert seen.status == 400
+    assert "does not accept it" in (seen.page.wrong("token") or "")
+    assert "not-a-token-of-anybody" not in seen.answer.text
+    seen = await hers.send(form, token="")
+    assert seen.page.wrong("token") is not None
+    seen = await hers.send(form, token="sandbox-7002-token")
+    assert "Connected with a token of your own" in seen.page.text
+    assert "sandbox-7002-token" not in seen.answer.text
+    seen = await hers.send(seen.page.form("/auth/onboarding", "managed"))
+    assert "Connected to your managed account" in seen.page.text
+
+
+async def test_what_is_pending_is_explained(site: Site, hers: Browser) -> None:
+    for account in (8102, 8103, 8104):
+        other = await site.organisation(await site.person(f"p{account}@fjord.example"), tier=Tier.PRO)
+        await site.service.store.write(set_connection, organisation=other, mode="managed", account_id=account, own_token=None)
+    page = (await hers.get("/auth/onboarding")).page
+    seen = await hers.send(page.form("/auth/onboarding", "managed"))
+    assert seen.status == 200
+    assert "Your managed account is not there yet. No account was opened for your organisation yet." in seen.page.text
+    assert "Connection waiting" in seen.page.text
+    assert seen.page.form("/auth/onboarding", "managed").buttons[0][0] == "Try again"
+
+
+async def test_what_is_wrong_is_said_beside_its_field_and_what_was_typed_stays(hers: Browser) -> None:
+    form = (await hers.get("/auth/onboarding")).page.form("/auth/onboarding", "org")
+    for field, value in (("name", ""), ("website", "no address"), ("country", "zz"), ("operator_type", "")):
+        seen = await hers.send(form, **{**DETAILS, field: value})
+        assert seen.status == 400
+        assert seen.page.wrong(field) is not None, field
+        typed = seen.page.form("/auth/onboarding", "org").fields
+        assert typed["name" if field != "name" else "country"] == ("Fjord Mobile" if field != "name" else "no")
+
+
+async def test_a_template_that_is_none_is_refused(site: Site, hers: Browser) -> None:
+    page = (await hers.get("/auth/onboarding")).page
+    seen = await hers.send(page.form("/auth/onboarding", "managed"))
+    form = seen.page.form("/auth/onboarding", "plan")
+    for given in ("999999999", "abc", "", "9" * 30, "-1", "1.5"):
+        form.fields["template_id"] = given
+        seen = await hers.send(form)
+        assert seen.status in (400, 404), given
+        assert seen.page.wrong("template_id") is not None, given
+
+
+async def test_without_an_organisation_the_page_says_how_to_get_one(site: Site, browser: Browser) -> None:
+    await site.person("alone@fjord.example")
+    seen = await site.sign_in(browser, "alone@fjord.example", "/auth/onboarding")
+    assert seen.status == 409
+    assert "You belong to no organisation yet" in seen.page.text

@@ -1,0 +1,146 @@
+"""API keys, members, the audit log, a session token, tiers: pages that call operations."""
+
+import re
+
+import pytest
+
+from registry.limits import TIERS, Role, Tier
+from storage.memberships import memberships_of
+from tests.pages.browser import Browser
+from tests.pages.site import Site
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_key_is_made_shown_once_used_and_revoked(site: Site, hers: Browser) -> None:
+    page = (await hers.get("/auth/api-keys")).page
+    seen = await hers.send(page.form("/auth/api-keys", "create"), name="order service", seconds_until_expiration="604800")
+    assert seen.status == 200
+    secret = re.search(r"ak_[A-Za-z0-9]{46}", seen.page.text)
+    assert secret is not None
+    assert "Good until 22 Jan 2027, 12:00 UTC" in seen.page.text
+    listed = await hers.get("/auth/api-keys")
+    assert secret[0] not in listed.page.html
+    assert "order service" in listed.page.text and secret[0][:11] in listed.page.text
+    headers = {"Authorization": f"Bearer {secret[0]}"}
+    assert (await hers.http.get("/v1/api-keys", headers=headers)).status_code == 200
+    seen = await hers.send(listed.page.form("/auth/api-keys", "revoke"))
+    assert "revoked" in seen.page.text
+    assert (await hers.http.get("/v1/api-keys", headers=headers)).status_code == 401
+
+
+async def test_a_key_that_only_reads_is_told_so(site: Site, hers: Browser) -> None:
+    page = (await hers.get("/auth/api-keys")).page
+    seen = await hers.send(page.form("/auth/api-keys", "create"), name="desk", seconds_until_expiration="", read_only="on")
+    assert "only reads" in seen.page.text and "does not expire" in seen.page.text
+    secret = re.search(r"ak_[A-Za-z0-9]{46}", seen.page.text)
+    assert secret is not None
+    headers = {"Authorization": f"Bearer {secret[0]}"}
+    assert (await hers.http.post("/v1/api-keys", headers=headers, json={"name": "more"})).status_code == 403
+
+
+async def test_refusals_of_keys_are_on_the_page(site: Site, hers: Browser) -> None:
+    form = (await hers.get("/auth/api-keys")).page.form("/auth/api-keys", "create")
+    seen = await hers.send(form, name="")
+    assert (seen.status, seen.page.wrong("name")) == (400, "Missing; it is required. What the key is for, 1-64 characters.")
+    seen = await hers.send(form, name="x" * 65, read_only="on")
+    assert seen.status == 400 and seen.page.form("/auth/api-keys", "create").fields["read_only"] == "on"
+    form.fields["seconds_until_expiration"] = "soon"
+    assert "must be an integer" in ((await hers.send(form, name="x")).page.wrong("seconds_until_expiration") or "")
+    token = form.fields["csrf"]
+    seen = await hers.post("/auth/api-keys", {"csrf": token, "do": "revoke", "id": "key_none"})
+    assert seen.status == 404
+
+
+async def test_another_organisations_keys_and_members_are_not_there(site: Site, hers: Browser) -> None:
+    bob = await site.person("bob@fjord.example", name="Bob Bobson")
+    await site.organisation(bob, "Bobs")
+    async with site.browser("203.0.113.9") as bobs:
+        page = (await site.sign_in(bobs, "bob@fjord.example", "/auth/api-keys")).page
+        made = await bobs.send(page.form("/auth/api-keys", "create"), name="bobs key")
+        id = made.page.form("/auth/api-keys", "revoke").fields["id"]
+        token = (await hers.get("/auth/account")).page.forms[0].fields["csrf"]
+        assert (await hers.post("/auth/api-keys", {"csrf": token, "do": "revoke", "id": id})).status == 404
+        assert (await hers.post("/auth/members", {"csrf": token, "do": "remove", "id": bob})).status == 404
+        for path in ("account", "api-keys", "members", "audit", "onboarding"):
+            text = (await hers.get(f"/auth/{path}")).page.html
+            assert "bobs key" not in text and "Bob" not in text and bob not in text
+        assert (await bobs.get("/auth/api-keys")).page.form("/auth/api-keys", "revoke").fields["id"] == id
+
+
+async def test_an_admin_invites_takes_back_and_removes(site: Site, hers: Browser, ada: str) -> None:
+    [home] = await site.service.store.read(memberships_of, person=ada)
+    carl = await site.person("carl@fjord.example", name="Carl")
+    await site.join(carl, home.organisation_id)
+    page = (await hers.get("/auth/members")).page
+    seen = await hers.send(page.form("/auth/members", "invite"), email="dora@fjord.example")
+    assert "invited, has not answered yet" in seen.page.text
+    assert (await site.letters())[-1].to == "dora@fjord.example"
+    forms = [form for form in seen.page.forms if form.fields.get("do") == "remove"]
+    assert len(forms) == 2, "nobody is offered to remove themselves"
+    for form in forms:
+        seen = await hers.send(form)
+    assert "carl@" not in seen.page.text.lower() and "dora@" not in seen.page.text
+
+
+async def test_refusals_of_members_are_on_the_page(site: Site, hers: Browser, ada: str) -> None:
+    form = (await hers.get("/auth/members")).page.form("/auth/members", "invite")
+    seen = await hers.send(form, email="nobody", role="admin")
+    assert seen.status == 400 and seen.page.wrong("email") is not None
+    assert seen.page.form("/auth/members", "invite").fields["role"] == "admin"
+    seen = await hers.send(form, email="ada@fjord.example")
+    assert seen.status == 409 and "member of your organisation already" in (seen.page.wrong("email") or "")
+    seen = await hers.post("/auth/members", {"csrf": form.fields["csrf"], "do": "remove", "id": ada})
+    assert seen.status == 409 and "last admin" in seen.page.text
+
+
+async def test_a_member_sees_the_others_and_no_forms_nor_the_audit_log(site: Site, browser: Browser, ada: str) -> None:
+    [home] = await site.service.store.read(memberships_of, person=ada)
+    await site.join(await site.person("carl@fjord.example"), home.organisation_id, Role.MEMBER)
+    page = (await site.sign_in(browser, "carl@fjord.example", "/auth/members")).page
+    assert "Ada Berg" in page.text
+    assert [form.action for form in page.forms] == ["/auth/sign-out"]
+    assert "Audit log" not in page.text
+    token = page.forms[0].fields["csrf"]
+    seen = await browser.post("/auth/members", {"csrf": token, "do": "remove", "id": ada})
+    assert seen.status == 403 and "needs the role admin" in seen.page.text
+    seen = await browser.get("/auth/audit")
+    assert seen.status == 403 and "needs the role admin" in seen.page.text
+
+
+async def test_the_audit_log_is_shown_and_filtered(site: Site, hers: Browser) -> None:
+    token = (await hers.get("/auth/account")).page.forms[0].fields["csrf"]
+    await hers.post("/auth/api-keys", {"csrf": token, "do": "revoke", "id": "key_none"})
+    page = (await hers.get("/auth/audit")).page
+    assert "sign_in" in page.text and "revoke_api_key" in page.text and "not_found 404" in page.text
+    seen = await hers.send(page.form("/auth/audit"), outcome="not_found")
+    assert seen.path.endswith("outcome=not_found")
+    assert "revoke_api_key" in seen.page.text and "sign_in" not in seen.page.text
+    assert "There is nothing with this outcome" in (await hers.get("/auth/audit?outcome=never")).page.text
+    seen = await hers.get("/auth/audit?outcome=" + "x" * 65)
+    assert seen.status == 400 and seen.page.wrong("outcome") is not None
+
+
+async def test_a_session_token_is_good_for_an_hour_at_the_api(site: Site, hers: Browser) -> None:
+    page = (await hers.get("/auth/session-token")).page
+    seen = await hers.send(page.form("/auth/session-token"))
+    assert "Good until 15 Jan 2027, 13:00 UTC" in seen.page.text
+    found = re.search(r"eyJ[\w-]+\.[\w-]+\.[\w-]+", seen.page.text)
+    assert found is not None
+    headers = {"Authorization": f"Bearer {found[0]}"}
+    assert (await hers.http.get("/v1/members", headers=headers)).status_code == 200
+    assert found[0] not in (await hers.get("/auth/session-token")).page.html
+    account = (await hers.get("/auth/account")).page
+    await hers.send(account.form("/auth/account", "revoke"))
+    assert (await hers.http.get("/v1/members", headers=headers)).status_code == 401
+
+
+async def test_the_tiers_are_those_of_the_limits(site: Site, browser: Browser, ada: str) -> None:
+    text = (await browser.get("/auth/upgrade")).page.text
+    for tier in Tier:
+        assert tier.capitalize() in text
+        assert f"{TIERS[tier].calls_per_day:,}" in text
+    assert "yours" not in text and "Yours is" not in text
+    await site.sign_in(browser, "ada@fjord.example")
+    text = (await browser.get("/auth/upgrade")).page.text
+    assert "Free yours" in text and "Yours is Fjord" in text

@@ -1,0 +1,104 @@
+"""Pages as HTML: rendered here, no script, nothing loaded from elsewhere (security.md 3.9)."""
+
+import base64
+import hashlib
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from registry.limits import Role
+from transports.http.asgi import Headers
+from transports.pages.answers import Page
+from transports.pages.visit import Visit
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+MEDIA_TYPE = "text/html; charset=utf-8"
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+class Layout:
+    """Renders pages, and says what each is sent with."""
+
+    def __init__(self) -> None:
+        self._style = (TEMPLATES / "style.css").read_text()
+        self._digest = base64.b64encode(hashlib.sha256(self._style.encode()).digest()).decode()
+
+    def render(self, visit: Visit, page: Page) -> bytes:
+        """The page's bytes."""
+        caller = visit.caller
+        text = (
+            environment()
+            .get_template(page.template)
+            .render(
+                style=self._style,
+                root=visit.desk.root,
+                here=visit.path,
+                csrf=visit.csrf,
+                me=visit.session,
+                organisation=None if caller is None or not caller.organisation else caller,
+                admin=caller is not None and bool(caller.organisation) and caller.role is Role.ADMIN,
+                site=visit.desk.deps.site,
+                **page.facts,
+            )
+        )
+        return text.encode()
+
+    def headers(self, page: Page) -> Headers:
+        """What every page is sent with."""
+        policy = (
+            f"default-src 'none'; style-src 'sha256-{self._digest}'; img-src data:; base-uri 'none'; "
+            f"form-action 'self'{page.posts_to and ' ' + page.posts_to}; frame-ancestors 'none'"
+        )
+        return [
+            (b"content-type", MEDIA_TYPE.encode()),
+            (b"content-security-policy", policy.encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"referrer-policy", REFERRER),
+            (b"cache-control", b"no-store"),
+            (b"x-robots-tag", b"noindex"),
+            *((name.lower().encode(), value.encode("latin-1")) for name, value in page.headers.items()),
+        ]
+
+
+@cache
+def environment() -> "Environment":
+    """The templates, each compiled when it is first asked for."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # imported on first use: serving the API needs neither
+
+    made = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters.update(moment=moment, day=day, host=host, sentence=sentence)
+    return made
+
+
+# Choice: same-origin where other public pages have no-referrer. With that a browser sends a form with `Origin: null`, which is refused;
+# no other site is told more by this.
+REFERRER = b"same-origin"
+
+
+def time_of(value: float | str) -> datetime:
+    """Unix seconds or RFC 3339."""
+    return datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(int(value), UTC)
+
+
+def moment(value: float | str) -> str:
+    """A moment as people read it."""
+    return time_of(value).strftime("%-d %b %Y, %H:%M UTC")
+
+
+def day(value: float | str) -> str:
+    """A day as people read it."""
+    return time_of(value).strftime("%-d %b %Y")
+
+
+def sentence(text: str) -> str:
+    """A text that ends as a sentence does; nothing of nothing."""
+    return text if not text or text[-1] in ".!?" else f"{text}."
+
+
+def host(address: str) -> str:
+    """The host of an address."""
+    return urlsplit(address).hostname or address

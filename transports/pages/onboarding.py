@@ -1,0 +1,88 @@
+"""The five steps of an organisation's onboarding, on one page."""
+
+from collections.abc import Mapping
+from typing import cast, get_args
+
+from operations.services.onboarding import OperatorType
+from registry.errors import BadRequest
+from transports.pages.answers import Answer, Page, Redirect
+from transports.pages.asking import ask, given
+from transports.pages.problem import Problem
+from transports.pages.visit import Visit
+
+FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "org": ("onboarding_save_org", ("name", "website", "country", "operator_type")),
+    "managed": ("onboarding_start_managed_account", ()),
+    "own": ("onboarding_connect_ocs_token", ("token",)),
+    "plan": ("onboarding_save_plan", ("template_id", "display_name")),
+    "skip": ("onboarding_skip_plan", ()),
+    "preview": ("onboarding_test_esim", ()),
+    "complete": ("onboarding_complete", ()),
+}
+"""What each form calls, and with which fields."""
+KINDS: Mapping[str, str] = {
+    "mno": "Mobile network operator",
+    "mvno": "Virtual operator (MVNO)",
+    "mvne": "Enabler of virtual operators (MVNE)",
+    "travel_esim": "Travel eSIMs",
+    "iot": "Internet of things",
+    "enterprise": "Enterprise with its own fleet",
+    "marketplace": "Marketplace",
+    "other": "Something else",
+}
+STEP_OF = {"org": "org", "managed": "ocs", "own": "ocs", "plan": "plan", "skip": "plan", "preview": "test_esim", "complete": "complete"}
+
+
+async def show(visit: Visit) -> Page:
+    """How far the organisation has come, and what is next."""
+    return await page(visit)
+
+
+async def page(visit: Visit, failed: str = "", problem: Problem | None = None) -> Page:
+    """The steps; `failed` is the form with the problem, which keeps what was typed, but never a token."""
+    assert visit.organisation
+    outcome = await ask(visit, "get_onboarding_state", {})
+    if outcome.problem is not None:
+        return Page("error.html", {"problem": outcome.problem}, status=outcome.problem.status)
+    state = outcome.body
+    steps = cast(list[Mapping[str, str]], state["steps"])
+    facts: Mapping[str, object] = {
+        "state": state,
+        "status": {step["step"]: step["status"] for step in steps},
+        "templates": await templates(visit, state),
+        "operator_types": [("", "Choose one"), *((kind, KINDS[kind]) for kind in get_args(OperatorType))],
+        "kinds": KINDS,
+        "typed": {name: value for name, value in visit.form.items() if name != "token"},
+        "failed": failed,
+        "failed_step": STEP_OF.get(failed, ""),
+        "problem": problem,
+    }
+    return Page("onboarding.html", facts, status=200 if problem is None else problem.status)
+
+
+async def templates(visit: Visit, state: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """What there is to begin with, where the organisation is connected; none where that cannot be read now."""
+    if not cast(Mapping[str, object], state["connection"])["connected"]:
+        return []
+    fields = ["templateId", "prepaidpackagetemplatename"]
+    return (await ask(visit, "list_package_templates", {"limit": 100, "fields": fields})).rows
+
+
+async def act(visit: Visit) -> Answer:
+    """One step."""
+    do = visit.form.get("do", "")
+    if do not in FORMS:
+        raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
+    assert visit.organisation
+    operation, names = FORMS[do]
+    arguments = given(visit.form, *names)
+    template = arguments.get("template_id")
+    if isinstance(template, str) and template.isascii() and template.isdigit() and len(template) < 16:
+        arguments["template_id"] = int(template)
+    if "country" in arguments:
+        arguments["country"] = str(arguments["country"]).upper()
+    outcome = await ask(visit, operation, arguments)
+    if outcome.problem is not None:
+        return await page(visit, do, outcome.problem)
+    step = STEP_OF[do] if outcome.body.get("pending") or do == "preview" else outcome.body.get("current_step") or "complete"
+    return Redirect(f"/onboarding#{step}")

@@ -1,0 +1,67 @@
+"""Signing up: an organisation for whoever reads the mail of an address."""
+
+import re
+from typing import cast
+
+from operations.services.addresses import normal
+from storage.people import find_by_address
+from transports.pages.answers import Answer, Page, Redirect
+from transports.pages.asking import ask, given
+from transports.pages.problem import Problem
+from transports.pages.sign_in import code_page
+from transports.pages.slip import Slip, keep_slip, read_slip
+from transports.pages.visit import Visit
+
+PURPOSE = "sign-up"
+CODE = re.compile(r"[A-Za-z0-9]{1,32}", re.ASCII)
+FIELDS = ("email", "organization_name", "name", "referral_code")
+
+
+async def show(visit: Visit) -> Page:
+    """The form; a referral link fills its code in."""
+    referral = visit.query.get("ref", "")
+    values = {"referral_code": referral if CODE.fullmatch(referral) else ""}
+    if visit.session is not None:
+        values |= {"email": visit.session.address or "", "name": visit.session.name or ""}
+    return form_page(values)
+
+
+def form_page(values: dict[str, str], problem: Problem | None = None) -> Page:
+    """The form with what was typed so far."""
+    facts = {"values": dict.fromkeys(FIELDS, "") | values, "problem": problem}
+    return Page("sign_up.html", facts, status=200 if problem is None else problem.status)
+
+
+async def start(visit: Visit) -> Answer:
+    """Have the code mailed."""
+    typed = {name: visit.form.get(name, "") for name in FIELDS}
+    outcome = await ask(visit, "signup_start", given(typed, *FIELDS))
+    if outcome.problem is not None:
+        return form_page(typed, outcome.problem)
+    keep_slip(visit, Slip(PURPOSE, str(outcome.body["client_token"]), typed["email"], "/onboarding"))
+    return Redirect("/sign-up/code")
+
+
+async def show_code(visit: Visit) -> Answer:
+    """The form for the code."""
+    slip = read_slip(visit, PURPOSE)
+    return Redirect("/sign-up") if slip is None else code_page(visit, slip)
+
+
+async def finish(visit: Visit) -> Answer:
+    """Found the organisation.
+
+    Choice: who has just proved the address is signed in at once, instead of being mailed a second code. The operation's answer holds no
+    credential; that the code belongs to the address in the slip we know because the slip is sealed by us.
+    """
+    slip = read_slip(visit, PURPOSE)
+    if slip is None:
+        return Redirect("/sign-up")
+    outcome = await ask(visit, "signup_verify", {"client_token": slip.token, "code": visit.form.get("code", "")})
+    if outcome.problem is not None:
+        return code_page(visit, slip, outcome.problem)
+    person = await visit.desk.deps.store.read(find_by_address, address=normal(slip.address))
+    if person is None:
+        return Redirect("/sign-in")
+    await visit.sign_in(person, organisation=cast(str, outcome.body["organization_id"]))
+    return Redirect(slip.then)
