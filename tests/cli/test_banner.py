@@ -26,6 +26,7 @@ def test_the_first_start_prints_its_key_and_a_call_with_it() -> None:
     assert "ak_first  (shown this once)" in text
     assert "-H 'Authorization: Bearer ak_first'" in text
     assert '"Authorization": "Bearer ak_first"' in text
+    assert "Sign in   http://127.0.0.1:8000/auth/sign-in" in text
 
 
 def test_a_later_start_tells_how_to_get_a_key_and_prints_a_call_that_the_shell_fills_in() -> None:

@@ -39,7 +39,7 @@ class Started:
         ).decode()
 
     def as_tree(self) -> str:
-        """Addresses, database, mode, key, and the two things to do first."""
+        """Addresses, database, mode, key, and the two things to do first. People sign in with a browser, so only they are told where."""
         shown = f"{self.api_key}  (shown this once)" if self.api_key else f"made by an earlier start; a new one: {self.new_key}"
         mode = {
             "demo": "demo: an organisation to try things with, and no money moves",
@@ -49,6 +49,7 @@ class Started:
         branches = [
             ("API", self.site.base_url),
             ("MCP", f"{self.site.mcp_url}  ({self.tools} tools)"),
+            ("Sign in", self.site.sign_in_url),
             ("Docs", self.site.docs_url),
             ("OpenAPI", f"{self.site.base_url}/openapi.json"),
             ("Database", self.database),

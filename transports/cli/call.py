@@ -45,7 +45,7 @@ class How:
     url: Annotated[str | None, typer.Option("--url", envvar="RESELLER_URL", help="Call this server; without it, the local database.")] = (
         None
     )
-    key: Annotated[str | None, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key for --url.")] = None
+    key: Annotated[str | None, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key for --url; else your login there.")] = None
     org: Annotated[str | None, typer.Option("--org", help="Local calls: the organisation to act for.")] = None
     data: Annotated[Path | None, typer.Option("--data", help="Local calls: the directory with the database.")] = None
     json_input: Annotated[

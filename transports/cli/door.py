@@ -13,15 +13,15 @@ from clients.http import Outbound
 from operations.catalogue import CATALOGUE
 from registry.call import Reply
 from registry.errors import StoreUnavailable
-from transports.cli.failure import Failure
+from transports.cli.failure import Failure, Unreachable
 from transports.cli.local import ask_locally, open_local, refuse_simulated
-from transports.cli.remote import Unreachable, exchange
+from transports.cli.remote import exchange
 from transports.cli.render import explain
 from transports.service import Service
 from transports.settings import load_settings
 
 Url = Annotated[str | None, typer.Option("--url", envvar="RESELLER_URL", help="Ask this server; without it, the local database.")]
-Key = Annotated[str | None, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key for --url.")]
+Key = Annotated[str | None, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key for --url; else your login there.")]
 Org = Annotated[str | None, typer.Option("--org", help="Locally: the organisation to act for.")]
 Data = Annotated[Path | None, typer.Option("--data", help="Locally: the directory with the database.")]
 

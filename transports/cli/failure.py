@@ -8,3 +8,7 @@ class Failure(Exception):
         super().__init__(message)
         self.message = message
         self.exit_code = exit_code
+
+
+class Unreachable(Failure):
+    """Nobody answers there now: the same call may be answered later."""

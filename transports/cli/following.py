@@ -19,8 +19,7 @@ from registry.clock import Clock, SystemClock
 from registry.policy import stamp
 from transports.cli.door import Door, Where, accepted, open_door
 from transports.cli.event_log import EventLog, Page
-from transports.cli.failure import Failure
-from transports.cli.remote import Unreachable
+from transports.cli.failure import Failure, Unreachable
 from transports.cli.render import refusal_body
 
 Intent = Annotated[str | None, typer.Option("--intent", help="Only events of this intent, cni_...")]

@@ -27,6 +27,7 @@ def make_app(words: list[str]) -> typer.Typer:
     if words[:1] == ["serve"]:
         app.callback()(lambda: None)  # keeps `serve` a word of the command line although it is the only one here
         return app
+    from transports.cli.audit import audit
     from transports.cli.call import call_app
     from transports.cli.database import database_app
     from transports.cli.doctor import doctor
@@ -34,7 +35,9 @@ def make_app(words: list[str]) -> typer.Typer:
     from transports.cli.events import events_app
     from transports.cli.issuance import issuance_app
     from transports.cli.keys import keys_app
+    from transports.cli.login import login, logout
     from transports.cli.mcp import mcp_app
+    from transports.cli.members import members_app
     from transports.cli.org import org_app
     from transports.cli.sandbox import sandbox_app
     from transports.cli.trigger import trigger
@@ -50,11 +53,13 @@ def make_app(words: list[str]) -> typer.Typer:
     app.command()(trigger)
     app.add_typer(org_app, name="org")
     app.add_typer(keys_app, name="keys")
+    app.add_typer(members_app, name="members")
+    app.command()(audit)
     app.add_typer(issuance_app, name="issuance")
     app.add_typer(database_app, name="db")
     app.add_typer(mcp_app, name="mcp")
     app.add_typer(sandbox_app, name="sandbox")
-    for plain in (openapi, reference, doctor):
+    for plain in (login, logout, openapi, reference, doctor):
         app.command()(plain)
     return app
 

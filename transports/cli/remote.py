@@ -12,15 +12,13 @@ from clients.http import Outbound
 from registry.binding import Binding
 from registry.call import Reply
 from registry.catalogue import AnyOperation
+from registry.clock import SystemClock
 from registry.spelling import spellings
-from transports.cli.failure import Failure
+from transports.cli.failure import Failure, Unreachable
+from transports.cli.stored_login import stored_token
 
 LARGEST_ANSWER = 64 * 1024 * 1024
 NEXT = re.compile(r'<([^<>]*)>; rel="next"')
-
-
-class Unreachable(Failure):
-    """Nobody answers there now: the same call may be answered later."""
 
 
 async def call_remotely(
@@ -57,6 +55,7 @@ async def exchange(
     for name in binding.path_names:
         path = path.replace("{" + name + "}", quote(text_of(taken(operation, rest, name)), safe=""))
     headers = {"accept": "application/json"}
+    key = key or (None if operation.public else await stored_token(url, SystemClock()))
     if key:
         headers["authorization"] = f"Bearer {key}"
     if idempotency_key:

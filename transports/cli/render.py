@@ -166,7 +166,7 @@ def explain(reply: Reply, command: str) -> str:
     if body.get("hint") and reply.status != 202:  # a header's name is of no use here, and the command is told below
         lines.append(f"  {body['hint']}")
     following = {
-        401: "Here the credential is given with --key or RESELLER_API_KEY",
+        401: "Here the credential is given with --key or RESELLER_API_KEY\n  or once and for all: `reseller login --url URL`",
         402: f"Upgrade: {body.get('upgrade_url')}",
         409: f"Connect: {body.get('connect_url')}" if body.get("connect_url") else "",
         429: f"Starts again at {body.get('reset_at')}; a larger tier: {body.get('upgrade_url')}",
