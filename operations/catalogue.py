@@ -31,7 +31,19 @@ from operations.network import (
     zone_profile,
     zones,
 )
-from operations.setup import api_keys
+from operations.setup import (
+    affiliates,
+    affiliates_commissions,
+    affiliates_link,
+    api_keys,
+    audit_log,
+    members,
+    onboarding,
+    onboarding_account,
+    onboarding_plan,
+    onboarding_test_esim,
+    sign_up,
+)
 from operations.subscribers import (
     balance as line_balance,
 )
@@ -131,7 +143,23 @@ CATALOGUE = Catalogue(
             ),
         ),
         Toolset("bridge", "What the network bridge and the charging system push to us.", (webhook,)),
-        Toolset("setup", "API keys, onboarding and affiliates of your organisation.", (api_keys,)),
+        Toolset(
+            "setup",
+            "API keys, members, audit log, onboarding and affiliates of your organisation.",
+            (
+                sign_up,
+                api_keys,
+                members,
+                audit_log,
+                onboarding,
+                onboarding_account,
+                onboarding_plan,
+                onboarding_test_esim,
+                affiliates,
+                affiliates_link,
+                affiliates_commissions,
+            ),
+        ),
     ],
     core=(
         "list_connectivity_plans",

@@ -49,12 +49,14 @@ class Application:
         self._logs, self._started = logs, started
         settings, site = service.settings, service.site
         origin = "/".join(site.base_url.split("/")[:3])
+        self._docs_path = site.docs_url.removeprefix(origin).encode()
         rules = HttpRules(hosts=host_names(settings, site.base_url), origins=frozenset((origin, *settings.allowed_origins)))
         self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
         self._openapi, self._docs = OpenapiPage(CATALOGUE, site), ReferencePages(CATALOGUE, site)
-        self._identity = IdentityDoor(service, rules, logs.report) if settings.own_identity else None
+        self._identity = IdentityDoor(service, logs.report) if settings.own_identity else None
         prefixes = ("/mcp", "/docs", "/.well-known", *(() if self._identity is None else (IDENTITY_PATH,)))
-        inner = Inner(self._inner, paths=frozenset(("/", "/openapi.json")), prefixes=prefixes)
+        shown = None if self._identity is None else self._identity.refused
+        inner = Inner(self._inner, paths=frozenset(("/", "/openapi.json")), prefixes=prefixes, shown=shown)
         self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=logs.request, fault=logs.fault, inner=inner)
         self._front = Forwarded(self.http, settings.trusted_proxies)
 
@@ -74,7 +76,7 @@ class Application:
             return
         self.service.pipeline.admit_public((request.get("client") or ("", 0))[0])
         if path == "/":  # for whoever opens the printed address in a browser
-            await send_reply(send, 307, [(b"location", b"/docs"), (b"content-length", b"0")], b"")
+            await send_reply(send, 307, [(b"location", self._docs_path), (b"content-length", b"0")], b"")
             return
         if self._identity is not None and self._identity.serves(path):
             await self._identity(scope, receive, send)

@@ -14,6 +14,7 @@ from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
 from operations.services.demo import Demo, ensure_demo
 from operations.services.read_cache import ReadCache
+from operations.services.session_tokens import SCOPES, issuer_of
 from operations.services.stock import StockRoom
 from registry.clock import Clock, SystemClock
 from registry.errors import StoreUnavailable
@@ -32,6 +33,7 @@ from storage.reconciling import held_issuances
 from storage.replicas import LEASE_SECONDS, leave, renew
 from storage.sealing import Keyring
 from storage.store import Store, open_store
+from transports.base_url import as_browsers_write
 from transports.data_directory import make_data_directory
 from transports.issuance_chores import reconciliation, recovery
 from transports.keyring_check import checked_keyring
@@ -39,7 +41,7 @@ from transports.mail import open_mail
 from transports.mcp.settings import McpSettings
 from transports.postman import Postman
 from transports.retention import retention
-from transports.sessions import provider_sessions
+from transports.sessions import sessions_of
 from transports.settings import Settings
 from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, Way, open_way
 from transports.worker import Worker
@@ -146,7 +148,7 @@ class Service:
 
 def site_of(settings: Settings, base_url: str) -> Site:
     """The public addresses."""
-    base = (settings.base_url or base_url).rstrip("/")
+    base = as_browsers_write(settings.base_url or base_url)
     own = settings.own_identity
     return Site(
         base_url=base,
@@ -247,7 +249,7 @@ def build_service(
         directory=directory,
         journal=journal,
         quota=blocks,
-        sessions=provider_sessions(settings, outbound, clock, site.mcp_url),
+        sessions=sessions_of(settings, outbound, deps),
         secrets=secrets,
         limits=limits,
         site=site,
@@ -302,5 +304,6 @@ def mcp_settings(service: Service, hosts: Iterable[str] = (), origins: Iterable[
         state_keys=keys,
         allowed_hosts=tuple(sorted(hosts)),
         allowed_origins=tuple(sorted(origins)),
-        authorization_servers=(service.settings.auth_issuer,) if service.settings.auth_issuer else (),
+        authorization_servers=(service.settings.auth_issuer or issuer_of(service.site),),
+        scopes=SCOPES if service.settings.own_identity else (),
     )

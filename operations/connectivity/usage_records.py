@@ -77,6 +77,7 @@ async def own_intent(ctx: Ctx, intent: str) -> IntentRow:
     scope=Scope.ANY,
     once=Once(required=True, forever=True),
     status=201,
+    also=200,
     title="Report usage",
     access=metered_intent,
     raises=[NotFound, EsimNotIssued],

@@ -31,9 +31,13 @@ async def reach_for(deps: Deps, organisation: str) -> Upstream:
             hint="Whoever runs the service sets SERVICE_OCS_TOKEN",
             before_execution=True,
         )
-    identity = hashlib.sha256(token.encode()).hexdigest()
     mode = cast(Literal["managed", "own"], row.mode)
-    return Upstream(deps.ocs.for_token(token, organisation), mode, row.account_id, bool(row.service_own), identity, deps.reads)
+    return Upstream(deps.ocs.for_token(token, organisation), mode, row.account_id, bool(row.service_own), identity_of(token), deps.reads)
+
+
+def identity_of(token: str) -> str:
+    """What cached answers to a credential are kept under."""
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def opened(deps: Deps, organisation: str, sealed: str) -> str:

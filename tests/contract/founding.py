@@ -7,10 +7,14 @@ from registry.limits import Role, Tier
 from storage.accounts import add_member, create_organisation, create_person, set_connection
 from storage.connection import Connection
 from storage.keys import insert_key
+from storage.onboarding import save_details
 from storage.sealed_fields import OWN_TOKEN_FIELD
 from storage.upstream_objects import Kind, add_upstream_object
 from tests.contract.fleet import ACCOUNT, Own
 from tests.world import Credentials, World
+
+OPERATOR = {"name": "Reseller", "country": "NO", "operator_type": "mvno"}
+"""What an organisation has said of itself, so that its onboarding may end."""
 
 
 class Founding(NamedTuple):
@@ -49,7 +53,8 @@ def write(connection: Connection, *, who: Credentials, wanted: Founding) -> None
     )
     if wanted.sealed is not None:
         set_connection(connection, organisation=organisation, mode="own", account_id=None, own_token=wanted.sealed)
-    create_person(connection, id=person, now=now)
+    save_details(connection, organisation=organisation, website=None, now=now, **OPERATOR)
+    create_person(connection, id=person, now=now, subject=person)
     add_member(connection, person=person, organisation=organisation, role=wanted.role, now=now)
     insert_key(
         connection,

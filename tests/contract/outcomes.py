@@ -61,23 +61,23 @@ async def bad_input(case: Case) -> Answered:
 
 
 async def foreign_tenant(case: Case) -> Answered | Cell:
-    if case.operation.auth is not Auth.BEARER:
+    if case.operation.auth not in (Auth.BEARER, Auth.SESSION):
         return NO_TENANT
     stage, given = await case.stage()
-    if not given or case.operation.id in NAMELESS:
+    if not given or case.operation.id in NAMELESS or case.operation.auth is Auth.SESSION:
         return NO_IDS
     stranger = await case.house.world.caller(Tier.ENTERPRISE, token=ALPINE.value)
     return await case.ask(stage, given, secret=stranger.secret)
 
 
 async def unconnected(case: Case) -> Answered | Cell:
-    if case.operation.auth is not Auth.BEARER:
+    if case.operation.auth not in (Auth.BEARER, Auth.SESSION):
         return NO_TENANT
     return await case.ask(*await case.stage(connected=False))
 
 
 async def free_tier(case: Case) -> Answered | Cell:
-    if case.operation.auth is not Auth.BEARER:
+    if case.operation.auth not in (Auth.BEARER, Auth.SESSION):
         return NO_TENANT
     return await case.ask(*await case.stage(Tier.FREE))
 
@@ -140,6 +140,10 @@ NAMELESS = {
     "get_subscriber_notes",
     "add_subscriber_note",
     "put_subscriber_notes",
+    "onboarding_save_org",
+    "onboarding_connect_ocs_token",
+    "invite_member",
+    "list_audit_log",
     NEVER,
 }
 

@@ -23,6 +23,8 @@ from registry.model import Document
 from registry.operation import Auth
 from registry.policy import period_of
 from registry.ports import Claims, SharedSecrets
+from storage.affiliates import join
+from storage.invitations import keep_invitation
 from storage.issuance import Drawn, NewIssuance, begin_issuance, issue
 from tests.contract.fleet import ACCOUNT, FJORD, Own, drawn, new_network, opened
 from tests.contract.founding import found
@@ -40,23 +42,26 @@ SECRETS = SharedSecrets(internal=INTERNAL)
 SETTINGS = McpSettings(version="1.0.0", state_keys=(bytes(range(32)),), allowed_hosts=(HOST,), allowed_origins=(ORIGIN,))
 MODERN = "2026-07-28"
 ID = re.compile(r"[a-z]{2,4}_[0-9a-z]{26}")
+DIGITS = re.compile(r"\b[0-9]{6}\b")
 OPERATIONS = tuple(CATALOGUE.operations.values())
+AFFILIATE = "K7M2XQ4P"
+"""The documented code of whoever brings organisations."""
 NEVER = "create_subscriber"
 """One operation is there to say that it is not offered, whatever the input."""
 SERVED = tuple(o for o in OPERATIONS if o.id != NEVER)
-ROLLBACK = "rollback_esim_issuance"
+ROLLBACK, VERIFY = "rollback_esim_issuance", "signup_verify"
 MOVE, RESUME, PERIOD = "move_subscriber_range_to_account", "stop_resume_recurring_package", "modify_subscriber_package_active_period"
 Input = dict[str, Any]
 
 
 class StubProvider:
-    """An identity provider whose tokens say `session.SUBJECT.ORGANISATION`."""
+    """An identity provider whose tokens say `session.SUBJECT.ORGANISATION`, or `login.PERSON.GRANT` as the built-in one's do."""
 
     async def verify(self, token: str, surface: Surface) -> Claims:
-        kind, subject, organisation = token.split(".")
-        if kind != "session":
+        kind, name, other = token.split(".")
+        if kind not in ("session", "login"):
             raise Unauthorized("The session is not one of ours", presented=True)
-        return Claims(subject, organisation)
+        return Claims(name, None, grant=other) if kind == "login" else Claims(name, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,11 @@ class Stage:
     who: Credentials
     sandbox: Sandbox
     own: Own
+    place: int = 0
+    """How many stages there were before it."""
     ids: dict[str, str] = field(default_factory=dict[str, str])
+    proof: Input = field(default_factory=Input)
+    """Of a sign-up that waits for its code: the token, and the code that was mailed."""
     waiting: str = ""
     iccid: str = ""
     """Of a test eSIM."""
@@ -97,7 +106,7 @@ class Stage:
         given: Input = {name: self._fit(operation, name, value) for name, value in example.items()}
         if operation.id == "confirm_connectivity_intent":
             given["id"] = self.waiting
-        return given
+        return given | self.proof
 
     def _fit(self, operation: AnyOperation, name: str, value: object) -> object:
         if name == "iccid" and CATALOGUE.toolset_of[operation.id] == "connectivity":
@@ -106,6 +115,8 @@ class Stage:
             return {inner: self._fit(operation, inner, member) for inner, member in cast(Mapping[str, object], value).items()}
         if isinstance(value, str) and ID.fullmatch(value):
             return self.ids[value.partition("_")[0]]
+        if name == "email":  # what is mailed to one address is limited
+            return f"someone{self.place}@fjord.example"
         return self._number(operation.id, name, value)
 
     def _number(self, operation: str, name: str, value: object) -> object:
@@ -127,6 +138,8 @@ class House:
     world: World
     places: int = 0
     """How many stages there were."""
+    callers: int = 0
+    """How many clients there were: each comes from a network of its own, since what one network may do is limited."""
 
     async def stage(
         self,
@@ -135,6 +148,7 @@ class House:
         role: Role = Role.ADMIN,
         *,
         connected: bool = True,
+        furnished: bool = True,
     ) -> Stage:
         """A new organisation with one of everything that the operation, or any, may ask for; from here on the network is its own."""
         network, own = new_network(int(self.world.clock.now()), self.places)
@@ -143,10 +157,12 @@ class House:
         # Lines move between accounts, and only whoever brings a token of their own has two.
         token = FJORD.value if operation is not None and operation.id == MOVE and connected else None
         who = await found(self.world, own, tier=tier, role=role, token=token, connected=connected)
-        stage = Stage(who, sandbox, own)
+        stage = Stage(who, sandbox, own, self.places)
         if operation is not None and operation.id == ROLLBACK:
             await self._draw(stage, str(operation.examples[0].input["idempotencyKey"]))
-        if operation is None or CATALOGUE.toolset_of[operation.id] in ("connectivity", "setup"):
+        if operation is not None and operation.id == VERIFY:
+            stage.proof = await self._sign_up(stage)
+        if furnished and (operation is None or CATALOGUE.toolset_of[operation.id] in ("connectivity", "setup")):
             await self._furnish(stage, tier)
         return stage
 
@@ -181,9 +197,27 @@ class House:
         await self.world.store.write(begin_issuance, row=row, now=now)
         await self.world.store.write(issue, **of, drawn=Drawn(line.iccid, line.id, line.sim.id, package), now=now)
 
+    async def _sign_up(self, stage: Stage) -> Input:
+        """A sign-up that has begun."""
+        operation = CATALOGUE.operations["signup_start"]
+        begun = await self.http(operation, None, stage.fitted(operation, operation.examples[0].input))
+        letter = (await self.world.letters())[-1]
+        (code,) = set(DIGITS.findall(letter.text))
+        return {"client_token": begun.body["client_token"], "code": code}
+
     async def _furnish(self, stage: Stage, tier: Tier) -> None:
         """Test eSIMs, a product, an endpoint, events: what is the organisation's with us."""
         made: dict[str, Answered] = {}
+        await self.world.store.write(
+            keep_invitation,
+            id=stage.ids.setdefault("ivt", self.world.ids.new("ivt_")),
+            organisation=stage.who.organisation,
+            address=f"invited{stage.place}@fjord.example",
+            role=Role.MEMBER,
+            invited_by=stage.who.person,
+            now=self.world.clock.now(),
+            expires_at=self.world.clock.now() + 3600,
+        )
         for id in ("create_connectivity_product", "create_connectivity_webhook_endpoint", "create_connectivity_intent", "create_api_key"):
             operation = CATALOGUE.operations[id]
             if tier is not Tier.FREE or id != "create_connectivity_product":
@@ -203,7 +237,17 @@ class House:
 
     def credential(self, operation: AnyOperation, stage: Stage) -> str | None:
         """What the operation takes."""
-        return {Auth.INTERNAL: INTERNAL, Auth.BRIDGE: INTERNAL, Auth.PUBLIC: None}.get(operation.auth, stage.who.secret)
+        session = f"session.{stage.who.person}.{stage.who.organisation}"
+        other = {Auth.INTERNAL: INTERNAL, Auth.BRIDGE: INTERNAL, Auth.PUBLIC: None, Auth.SESSION: session}
+        return other.get(operation.auth, stage.who.secret)
+
+    def client(self, secret: str | None) -> httpx.AsyncClient:
+        """A client of the door, from a network where nobody else is."""
+        self.callers += 1
+        address = f"10.{self.callers >> 16}.{self.callers >> 8 & 255}.{self.callers & 255}"
+        transport = httpx.ASGITransport(app=self.world.door, raise_app_exceptions=False, client=(address, 50_000))
+        headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
+        return httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers)
 
     async def http(
         self,
@@ -216,7 +260,7 @@ class House:
         sure: bool = False,
     ) -> Answered:
         """One call over HTTP; whoever is sure sends the confirm token back at once."""
-        async with self.world.client(secret) as client:
+        async with self.client(secret) as client:
             answer = await client.send(request_of(client, operation, given, key, token))
         json = answer.headers["content-type"] == "application/json"
         body = answer.json() if json and answer.content else None
@@ -240,7 +284,7 @@ class House:
         envelope = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
         params = {"name": operation.id, "arguments": arguments, "_meta": envelope}
         headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": MODERN, "mcp-method": "tools/call"}
-        async with self.world.client(secret) as client:
+        async with self.client(secret) as client:
             answer = await client.post(
                 "/mcp?toolsets=all",
                 json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params},
@@ -325,6 +369,7 @@ async def open_house(folder: Path, *hosts: str) -> AsyncGenerator[House]:
         def report(call: Call, error: BaseException) -> None:
             world.faults.append((call.request_id, call.operation.id, error))
 
+        await world.store.write(join, organisation=await world.organisation(name="Affiliate"), code=AFFILIATE, now=world.clock.now())
         doors.append(McpDoor(CATALOGUE, world.pipeline, SETTINGS, report))
         async with doors[0].running():
             try:

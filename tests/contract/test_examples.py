@@ -56,8 +56,8 @@ async def test_a_write_commits_its_audit_row_with_itself(house: House, operation
     stage, said = await run(house, operation, 0)
     (row,) = [row for row in await house.committed() if row.request_id == said.request_id]
     assert (row.operation, row.outcome, row.status, row.surface) == (operation.id, "ok", said.status, "http")
-    internal = operation.auth in (Auth.INTERNAL, Auth.BRIDGE)
-    assert (row.principal, row.organisation) == (("internal", "") if internal else (stage.who.person, stage.who.organisation))
+    strangers = {Auth.INTERNAL: ("internal", ""), Auth.BRIDGE: ("internal", ""), Auth.PUBLIC: ("public", "")}
+    assert (row.principal, row.organisation) == strangers.get(operation.auth, (stage.who.person, stage.who.organisation))
 
 
 @pytest.mark.parametrize("operation", KEYED)

@@ -91,6 +91,12 @@ BEYOND_SCHEMA = (
     "no row has such members",  # which ones rows have, the charging system knows
     "is a one-time package",  # what a package is, the network knows
     "must be at least 1 characters",  # a comma in a query parts two entries, and leaves an empty one
+    "starting_after: ",  # an entry of the list, which a page before has named
+    "must be one e-mail address",  # as browsers understand it
+    "no affiliate has this code",  # nor has any other text that was not handed out
+    "there is no such toolset",  # the deployment says which there are
+    "must be one line without control characters",
+    "website: must be an address",
 )
 
 
@@ -112,7 +118,8 @@ def excused(label: str, check: str, status: int, body: dict[str, object]) -> boo
             return label == "POST /v1/webhooks/bridge4ip" or status == 414
         case "positive_data_acceptance":
             return (
-                body.get("code") in ("invalid_json", "confirm_token_invalid")  # the limits of all JSON (security.md 3.5); tokens are ours
+                # The limits of all JSON (security.md 3.5); confirm tokens, mailed codes and tokens of the network are not made up.
+                body.get("code") in ("invalid_json", "confirm_token_invalid", "form_code_incorrect", "ocs_token_refused")
                 or (param == "url" and "webhook_endpoints" in label)  # no schema says which hosts are public
                 or param == "occurred_at"  # no schema says that a date-time is not before 1970
                 or (param in ("start", "end") and "; must be " in said)  # nor that a day is of this century

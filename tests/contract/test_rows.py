@@ -12,8 +12,8 @@ from registry.operation import Auth
 
 SPEC = Path(__file__).resolve().parent.parent / "spec"
 # Domains with operations that later parts declare; a domain that is complete has no place here.
-LATER = {"assistant", "billing", "intelligence", "invoicing", "setup", "storefronts"}
-COMPLETE = {"accounts", "bridge", "connectivity", "network", "subscribers", "system"}
+LATER = {"assistant", "billing", "intelligence", "invoicing", "storefronts"}
+COMPLETE = {"accounts", "bridge", "connectivity", "network", "setup", "subscribers", "system"}
 ALIASES = {"": None, "x": "X-Idempotency-Key"}
 # Eight composites of the domain intelligence are operator operations too, and declared later.
 OPERATORS, COMPOSITES = 44, 8
@@ -55,7 +55,7 @@ def test_the_specification_has_176_operations_and_12_of_our_own() -> None:
 
 
 def test_these_domains_are_declared_whole() -> None:
-    wanted = {row.id for row in rows() if row.domain in COMPLETE} | {"create_api_key"}
+    wanted = {row.id for row in rows() if row.domain in COMPLETE}
     assert wanted - set(CATALOGUE.operations) == set()
 
 
@@ -79,7 +79,9 @@ def test_an_operation_is_declared_as_its_row_says(operation: AnyOperation) -> No
     row = ROWS[operation.id]
     assert (operation.method, operation.path, CATALOGUE.toolset_of[operation.id]) == (row.method, row.path, row.domain)
     assert (operation.operator, operation.tool, operation.confirm) == (row.operator == "yes", row.mcp == "yes", row.confirm == "confirm")
-    assert (operation.auth, operation.scope) == (Auth(row.access), SCOPES[row.scope])
+    # What any tier may do is a read where it changes nothing.
+    scope = Scope.READ if (row.method, row.scope) == ("GET", "read*") else SCOPES[row.scope]
+    assert (operation.auth, operation.scope) == (Auth(row.access), scope)
 
 
 @pytest.mark.parametrize("operation", DECLARED)

@@ -71,7 +71,7 @@ def numbers(stage: Stage) -> set[object]:
 
 def check(who: str, operation: AnyOperation, said: Answered, stage: Stage, given: dict[str, Any]) -> None:
     names_it = any(value in (texts(stage) if isinstance(value, str) else numbers(stage)) for value in given.values() if hashable(value))
-    if who in NOBODY:
+    if who in NOBODY or operation.auth is Auth.SESSION:
         assert said.status == 401, (who, said.body)
     elif who == "alone" and operation.organisation:
         assert said.status in (400, 409) and said.body["code"] == "organization_required", said.body

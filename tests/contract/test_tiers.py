@@ -17,6 +17,7 @@ MEMBERS = {
 }
 # Who may do what, in the words of the specification and not of the code that decides it (api.md 5.2).
 CARRIED = {
+    Scope.NONE: set(MEMBERS),
     Scope.READ: set(MEMBERS),
     Scope.ANY: set(MEMBERS),
     Scope.WRITE: {"pro", "enterprise member", "enterprise admin"},
@@ -32,11 +33,14 @@ async def test_a_tier_carries_exactly_its_scopes(house: House, operation: AnyOpe
     for who, (tier, role) in MEMBERS.items():
         stage = await house.stage(operation, tier, role)
         stage.ids.setdefault("cnp", "cnp_" + "0" * 26)
-        given = stage.fitted(operation, operation.examples[0].input)
-        said: list[Answered] = [await house.http(operation, stage.who.secret, given, key=key_for(operation, "http"))]
+        given, secret = stage.fitted(operation, operation.examples[0].input), house.credential(operation, stage)
+        said: list[Answered] = [await house.http(operation, secret, given, key=key_for(operation, "http"))]
         if operation.tool:
-            said.append(await house.mcp(operation, stage.who.secret, given, key=key_for(operation, "mcp")))
+            said.append(await house.mcp(operation, secret, given, key=key_for(operation, "mcp")))
         for answer in said:
+            if operation.role is Role.ADMIN and role is Role.MEMBER:
+                assert answer.body["code"] == "role_required", (who, answer.body)
+                continue
             if who in CARRIED[operation.scope]:
                 assert answer.status not in (401, 402, 403) and "required_tier" not in (answer.body or {}), (who, answer.body)
                 continue

@@ -11,6 +11,7 @@ from transports.settings import PREFIX, Settings
 from transports.tally import Tally
 
 REPLICAS = ("database_url", "database_pool", "secret_keys", "worker", "delivery_lease_seconds", "metrics_port", "metrics_host")
+IDENTITY = ("base_url", "smtp_url", "mail_from", "trusted_proxies", "connect_url", "upgrade_url")
 UPSTREAM = ("sandbox_seed", "bridge_webhook_secret", "internal_api_key")
 
 
@@ -58,10 +59,16 @@ def metrics_table() -> str:
     return "\n".join(rows)
 
 
+def identity_table() -> str:
+    """The settings that have to do with people."""
+    return settings_table([name for name in Settings.model_fields if name.startswith("auth_") or name in IDENTITY])
+
+
 TABLES = {
     "README.md": [("settings", settings_table)],
     "CONTRIBUTING.md": [("budgets", budgets_table)],
     "docs/upstream.md": [("upstream", upstream_table)],
+    "docs/identity.md": [("identity", identity_table)],
     "docs/operations.md": [("metrics", metrics_table), ("replicas", replicas_table)],
 }
 

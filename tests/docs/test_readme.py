@@ -19,6 +19,7 @@ from tests.docs.blocks import ROOT, Block, blocks, every_block
 from tests.docs.reader import ADDRESS, as_reader, done, find, others, shell
 from tests.running import Running
 from transports.cli.banner import curl, mcp_block
+from transports.settings import BadSettings, load_settings
 
 HOOK = "127.0.0.1:8080"
 POSTGRES = "postgresql://reseller@127.0.0.1/reseller"
@@ -27,7 +28,7 @@ NOT_RUN = {  # each with what must exist for it, and the reason
     "python3 ./run serve\npython3 ./run test\n": (["run"], "starts what this test is part of; tests/cli starts `serve`"),
     "python3 ./run test\npython3 ./run test tests/docs -k settings\n.ci/run\n": (["run", ".ci/run"], "starts what this test is part of"),
     "python3 ./run test --inline-snapshot=fix\n": (
-        ["run", "tests/contract/test_snapshots.py", "tests/contract/test_outcomes.py"],
+        ["run", "tests/contract/test_snapshots.py", "tests/contract/test_outcomes.py", "tests/contract/test_identities.py"],
         "rewrites tests",
     ),
     "python3 ./run bench\npython3 ./run bench --render\n": (["run", "benchmarks/__main__.py"], "takes minutes"),
@@ -40,6 +41,7 @@ POSTGRES_BLOCK = f"export SERVICE_DATABASE_URL={POSTGRES}"
 WEBHOOK_BLOCK = "secret=$(reseller call"
 FLEET_BLOCKS = ("reseller call list_subscribers", "token=$(curl")
 CONNECT_BLOCK = "reseller org connect"
+LOGIN_BLOCK = "reseller login"
 TEST_CURL, LIVE_CURL = f"curl -s {ADDRESS}", "curl -s $RESELLER_URL/v1/connectivity/intents"
 FIRST_BLOCKS = (TEST_CURL, LIVE_CURL, "reseller call create_connectivity_intent", "python examples/mcp_client.py")
 
@@ -51,7 +53,9 @@ def unrun(block: Block) -> list[str]:
 RUN = [
     block
     for block in [
-        *others("README.md", POSTGRES_BLOCK, WEBHOOK_BLOCK, *FLEET_BLOCKS, CONNECT_BLOCK, *FIRST_BLOCKS),  # each has a test of its own
+        *others(
+            "README.md", POSTGRES_BLOCK, WEBHOOK_BLOCK, *FLEET_BLOCKS, CONNECT_BLOCK, LOGIN_BLOCK, *FIRST_BLOCKS
+        ),  # each has a test of its own
         *blocks("sh", document="CONTRIBUTING.md"),
     ]
     if not unrun(block)
@@ -152,6 +156,19 @@ def test_the_burst_limits_are_those_of_the_tiers() -> None:
 def test_an_organisation_is_connected_by_commands_that_the_page_on_the_charging_system_has_too() -> None:
     """They are run there."""
     assert set(find(CONNECT_BLOCK).splitlines()) <= set(find("reseller org list", "upstream.md").splitlines())
+
+
+def test_the_login_is_the_one_of_the_page_on_people() -> None:
+    """It is run there."""
+    assert find(LOGIN_BLOCK) == find(LOGIN_BLOCK, "identity.md")
+
+
+def test_what_production_refuses_to_start_without_is_named() -> None:
+    with pytest.raises(BadSettings) as refused:
+        load_settings({"SERVICE_ENV": "production"})
+    text = (ROOT / "README.md").read_text()
+    production = text[text.index("## Production") : text.index("## What is not there yet")]
+    assert [name for name in re.findall(r"SERVICE_[A-Z_]+", str(refused.value)) if f"`{name}" not in production] == []
 
 
 @pytest.mark.postgres

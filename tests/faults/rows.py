@@ -34,6 +34,8 @@ READS = frozenset(
 """What changes nothing. Every other method is a write, which is never sent twice."""
 UNUSED = frozenset({"listResellerTariff", "listTariffRule", "modifyResellerBalance"})
 """What the wire has and no operation calls."""
+DEGRADING = ("onboarding_start_managed_account", "onboarding_connect_ocs_token", "onboarding_save_plan", "onboarding_test_esim")
+"""What asks the network before it is connected, and has words for every way that fails: tests/setup holds them to account."""
 LEDGER = ("issue_esim_from_inventory", "rollback_esim_issuance")
 """What keeps its unknown outcomes in the issuance ledger, with answers of its own: tests/issuance holds them to account."""
 

@@ -89,6 +89,9 @@ class TrappedJournal:
     def record(self, line: Line) -> None:
         self._journal.record(line)
 
+    async def flush(self) -> None:
+        await self._journal.flush()
+
 
 class TrappedOutbound(Outbound):
     """The way to the charging system, with a point before a request is written and one after its answer was read."""

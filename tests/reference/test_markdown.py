@@ -40,6 +40,7 @@ Light.
 | Status | Code | When |
 |---|---|---|
 | 403 | `origin_not_allowed` | A browser page of another origin called; never used for scopes, which answer 402. |
+| 403 | `credential_restricted` | The credential may do less than its maker: a restricted key, or a login that was granted less. |
 | 414 | `uri_too_long` | The request target is longer than 8 KiB. |
 | 421 | `misdirected_request` | The Host header names a host this server does not serve. |
 | 431 | `headers_too_large` | More header bytes than the server takes. |

@@ -152,6 +152,9 @@ async def test_everything_opens_with_the_new_key_alone_and_a_second_run_finds_no
         "webhook_endpoint.secret": 2,
         "webhook_endpoint.previous_secret": 1,
         "intent.esim": 1,
+        "signing_key.private": 0,
+        "oauth_client.secret": 0,
+        "mail.sealed": 0,
         "claim.body": 3,
     }
     assert await opened(store, NEW) == ALL

@@ -1,0 +1,239 @@
+"""What every identity is answered, read from an operation's declaration and the words of the specification: docs/identities.md.
+
+Nothing here asks the code that decides: credentials are api.md 5.1, tiers and roles 5.2 and decisions.md 2, tenancy decisions.md 2.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from operations.catalogue import CATALOGUE
+from registry.catalogue import AnyOperation
+from registry.limits import Role, Scope, Tier
+from registry.operation import Auth
+from registry.spelling import shown
+from tests.contract.cast import IDENTITIES, By, Identity, Narrow, Place
+from tests.contract.stage import ID, NEVER
+
+PATH = Path(__file__).resolve().parents[2] / "docs" / "identities.md"
+COMMAND = "UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_identities.py"
+
+
+class Answer(NamedTuple):
+    """What is said, and what it costs."""
+
+    status: int
+    code: str = ""
+    cost: int = 0
+    looked: bool = False
+    """The network was read before the call was refused: whose a thing there is, only the network knows."""
+
+
+MEMBERS = {By.KEY, By.SESSION, By.LOGIN}
+TAKERS = {
+    Auth.PUBLIC: set(By),
+    Auth.INTERNAL: {By.SHARED},
+    Auth.BRIDGE: {By.SHARED},
+    Auth.BEARER: MEMBERS,
+    Auth.SESSION: {By.SESSION, By.LOGIN},
+}
+"""Which credentials each kind of operation takes (api.md 5.1). Without a secret of its own the bridge's route takes the internal key."""
+CARRIED = {
+    Scope.NONE: {(tier, role) for tier in Tier for role in Role},
+    Scope.READ: {(tier, role) for tier in Tier for role in Role},
+    Scope.ANY: {(tier, role) for tier in Tier for role in Role},
+    Scope.WRITE: {(tier, role) for tier in (Tier.PRO, Tier.ENTERPRISE) for role in Role},
+    Scope.ADMIN: {(Tier.ENTERPRISE, Role.ADMIN)},
+}
+"""Who carries a scope (api.md 5.2, decisions.md 2)."""
+OF_THE_ACCOUNT = {"iccid", "packageId", "rangeStart", "accountId", "destAccount"}
+OF_THE_RESELLER = {
+    "resellerId",
+    "packageTemplateId",
+    "templateId",
+    "template_id",
+    "locationZoneId",
+    "networkProfileId",
+    "listId",
+    "destinationListId",
+    "planId",
+    "voipPlanId",
+}
+"""Whose the things of the network are: all its accounts read what is the reseller's, and who made it changes it (decisions.md 2)."""
+OF_THE_LEDGER = {"idempotencyKey"}
+"""Names that are ours without looking like it."""
+
+
+def expected(operation: AnyOperation, who: Identity) -> Answer:
+    """The first reason to refuse, else the declared answer."""
+    return next(said for rule in RULES if (said := rule(operation, who)) is not None)
+
+
+def by_credential(operation: AnyOperation, who: Identity) -> Answer | None:
+    if who.by not in TAKERS[operation.auth]:
+        return Answer(401, "unauthorized")
+    return None if operation.auth in (Auth.BEARER, Auth.SESSION) else done(operation, who)
+
+
+def by_membership(operation: AnyOperation, who: Identity) -> Answer | None:
+    """What acts for an organisation needs one."""
+    return Answer(409, "organization_required") if who.place is Place.ALONE and operation.organisation else None
+
+
+def by_tier(operation: AnyOperation, who: Identity) -> Answer | None:
+    """A membership that lacks the scope is told which tier has it."""
+    return None if (who.tier, who.role) in CARRIED[operation.scope] else Answer(402, "upgrade_required")
+
+
+def by_role(operation: AnyOperation, who: Identity) -> Answer | None:
+    """Some operations are for admins, on any tier; whoever is in no organisation is nobody's admin."""
+    if operation.role is not Role.ADMIN:
+        return None
+    return Answer(403, "role_required") if who.role is not Role.ADMIN else None
+
+
+def by_login(operation: AnyOperation, who: Identity) -> Answer | None:
+    """A login does what was granted to it, and not all that its person may do."""
+    granted = {"read", "write", "admin"} if who.granted is None else set(who.granted.split())
+    admin = operation.scope is Scope.ADMIN or operation.role is Role.ADMIN
+    lacking = ("admin" not in granted and admin) or ("write" not in granted and not operation.read_only)
+    return RESTRICTED if lacking else None
+
+
+def by_restriction(operation: AnyOperation, who: Identity) -> Answer | None:
+    """A restricted key calls what its restriction lets it, and only for what stands in it."""
+    if who.narrow in (Narrow.READ_ONLY, Narrow.OTHER_TOOLSET):
+        return None if who.narrow is Narrow.READ_ONLY and operation.read_only else RESTRICTED
+    if who.narrow in (Narrow.LINE, Narrow.OTHER_LINE):
+        return None if names(operation, "iccid") and who.narrow is Narrow.LINE else RESTRICTED
+    if who.narrow in (Narrow.ACCOUNT, Narrow.OTHER_ACCOUNT):
+        return by_account(operation, who)
+    return None
+
+
+def by_account(operation: AnyOperation, who: Identity) -> Answer | None:
+    """The input names every account it is about, or a line, whose account the network is asked for."""
+    own = who.narrow is Narrow.ACCOUNT
+    if accounts(operation):
+        named = any(name in operation.examples[0].input for name in accounts(operation))
+        return None if named and own else RESTRICTED
+    if names(operation, "iccid"):
+        return None if own else RESTRICTED._replace(cost=1, looked=True)
+    return RESTRICTED
+
+
+def by_offer(operation: AnyOperation, who: Identity) -> Answer | None:
+    """One operation says that it is not offered."""
+    return Answer(501, "PROVISIONING_NOT_SUPPORTED") if operation.id == NEVER else None
+
+
+def by_owner(operation: AnyOperation, who: Identity) -> Answer | None:
+    """What is somebody else's is not there. That costs nothing, unless the network was to be asked."""
+    if who.place is Place.HERE:
+        return None
+    example = operation.examples[0].input
+    stored = [name for name, value in example.items() if (isinstance(value, str) and ID.fullmatch(value)) or name in OF_THE_LEDGER]
+    if any(required(operation, name) for name in stored):  # a filter that is left empty finds nothing, and that is no refusal
+        return Answer(404, "not_found")
+    theirs = {name for name in OF_THE_ACCOUNT & set(example) if operation.upstream or name != "iccid"}  # notes are kept by organisation
+    shared = OF_THE_RESELLER & set(example)
+    if who.place is Place.SIBLING and not operation.read_only:
+        shared = {name for name in shared if inside(operation, name)}
+    elif who.place is Place.SIBLING:
+        shared = set()
+    return Answer(404, "not_found", operation.charged, looked=True) if theirs | shared else None
+
+
+def by_maker(operation: AnyOperation, who: Identity) -> Answer | None:
+    """A key is its maker's and the admins' to change; to others it is not there."""
+    keys = [value for value in operation.examples[0].input.values() if str(value).startswith("key_")]
+    admin = who.role is Role.ADMIN and (who.granted is None or "admin" in who.granted)
+    return Answer(404, "not_found") if keys and not operation.read_only and not admin else None
+
+
+def by_limit(operation: AnyOperation, who: Identity) -> Answer | None:
+    """A key's own calls of the day; what is not charged is not counted."""
+    return Answer(429, "quota_exceeded", looked=True) if who.narrow is Narrow.USED_UP and operation.charged else None
+
+
+def done(operation: AnyOperation, who: Identity) -> Answer:
+    """The answer that is declared."""
+    return Answer(operation.status, cost=int(operation.charged))
+
+
+RESTRICTED = Answer(403, "credential_restricted")
+RULES: tuple[Callable[[AnyOperation, Identity], Answer | None], ...] = (
+    by_credential,
+    by_membership,
+    by_tier,
+    by_role,
+    by_login,
+    by_restriction,
+    by_offer,
+    by_owner,
+    by_maker,
+    by_limit,
+    done,
+)
+
+
+def fields(operation: AnyOperation) -> dict[str, bool]:
+    """The documented names of the input's fields, and whether each is required."""
+    return {shown(name, info): info.is_required() for name, info in operation.params.model_fields.items()}
+
+
+def accounts(operation: AnyOperation) -> list[str]:
+    """The fields that name accounts."""
+    return [name for name in fields(operation) if "account" in name.lower()]
+
+
+def names(operation: AnyOperation, field: str) -> bool:
+    """Whether the documented call names it."""
+    return field in fields(operation) and field in operation.examples[0].input
+
+
+def inside(operation: AnyOperation, field: str) -> bool:
+    """Whether the path names it: it is what the operation is about."""
+    return "{" + field + "}" in operation.path
+
+
+def required(operation: AnyOperation, field: str) -> bool:
+    """Whether there is no call without it."""
+    return fields(operation)[field]
+
+
+def doors(operation: AnyOperation) -> str:
+    """Where it can be called."""
+    return "HTTP, MCP" if operation.tool else "HTTP"
+
+
+def table() -> str:
+    """The document."""
+    columns = [each.name for each in IDENTITIES]
+    lines = [f"| {' | '.join(['operation', 'doors', *columns])} |", f"|{'---|' * (2 + len(columns))}"]
+    for operation in CATALOGUE.operations.values():
+        said = [expected(operation, who) for who in IDENTITIES]
+        cells = [f"{each.status} {each.code}".strip() for each in said]
+        lines.append(f"| {' | '.join([f'`{operation.id}`', doors(operation), *cells])} |")
+    return INTRODUCTION + "\n".join(lines) + "\n"
+
+
+INTRODUCTION = f"""# Identities
+
+What every operation answers to everybody who may come: HTTP status and `code`. The call is the documented one, for an enterprise
+organisation that has all it names. Each cell is read from the operation's declaration, and a test asks the service for every one of them
+at every door: both give the same answer at the same cost. `{COMMAND}` writes this file anew.
+
+A call that succeeds costs one call of the quota, where calls are charged. One that is refused costs nothing, changes nothing and reaches no
+upstream, with one exception: whose a thing of the network is, only the network knows. So a 404 for a foreign one and a 403 for a key of
+other accounts may need to read there first, which costs one call; a 429 comes after such a read.
+
+- **nobody**, **unknown key**: no credential, and a key that nobody made. **internal key**: the deployment's, which the bridge has.
+- **no organisation**: a key of a person who belongs to none.
+- **foreign organisation**: an admin of another enterprise organisation names what this one has; its account is of the same reseller, or of
+  another one.
+- **free**, **pro** and **enterprise** with **member** and **admin**: people of the organisation, by its tier and their role.
+- **session**: an admin's token of an external identity provider. **login**: an admin's token of the built-in one, with what was granted.
+- **key**: an admin's key with one restriction. *its own* is the toolset of the operation, or the line or account that the call names.
+
+"""

@@ -1,0 +1,136 @@
+"""Operation by identity by door: every cell is derived from the declaration, and the service is asked for every one.
+
+UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_identities.py writes docs/identities.md again.
+"""
+
+import difflib
+import os
+from typing import NamedTuple
+
+import pytest
+import sqlalchemy as sa
+
+from registry.catalogue import AnyOperation
+from registry.restrictions import Restrictions
+from storage.connection import Connection
+from storage.statement import Query
+from tests.contract.cast import IDENTITIES, Company, Identity, Place, company
+from tests.contract.fleet import ACCOUNT, SIBLING, writes
+from tests.contract.identities import COMMAND, PATH, Answer, accounts, expected, table
+from tests.contract.outcomes import code_of
+from tests.contract.stage import OPERATIONS, SERVED, Answered, House, key_for
+from tests.registry.ledgers import AUDIT, CLAIM
+
+pytestmark = pytest.mark.anyio
+ALL = [pytest.param(o, id=o.id) for o in OPERATIONS]
+EARLY = (401, 402, 403, 409)
+ADMIN = next(who for who in IDENTITIES if who.name == "enterprise admin")
+
+
+class Written(NamedTuple):
+    """How the database is: every commit that changed a row makes another version of its file, and every write leaves rows of these."""
+
+    version: int
+    audited: int
+    claims: int
+
+
+def count(table: sa.Table) -> sa.ScalarSelect[int]:
+    return sa.select(sa.func.count()).select_from(table).scalar_subquery()
+
+
+WRITTEN = Query(
+    Written,
+    sa.select(sa.column("data_version").label("version"), count(AUDIT).label("audited"), count(CLAIM).label("claims")).select_from(
+        sa.func.pragma_data_version()
+    ),
+)
+
+
+def written(connection: Connection) -> Written:
+    found = connection.first(WRITTEN)
+    assert found is not None
+    return found
+
+
+async def wrong(house: House, operation: AnyOperation, who: Identity, on: Company | None, key: str | None = None) -> list[str]:
+    """What is not as it should be, at any door. A call that changes something gets a stage of its own."""
+    faults: list[str] = []
+    for door in (house.http, house.mcp) if operation.tool else (house.http,):
+        own = on or await company(house, operation, [who])
+        actor, wanted = own.actors[who.name], expected(operation, who)
+        if who.place is Place.HERE:
+            await house.world.move_to(who.tier, own.stage.who.organisation)
+        asked, charged = len(own.stage.asked()), await house.charged(actor.owner)
+        before = await house.world.store.read(written)
+        once = key_for(operation, key or f"{who.name} {door.__name__}".replace(" ", "-"))
+        said = await door(operation, actor.secret, own.given, key=once, sure=True)
+        cost = await house.charged(actor.owner) - charged
+        now = await house.world.store.read(written)
+        # What is charged, or would be, leases from the quota; what is refused earlier touches nothing at all.
+        changed = now != before if wanted.status in EARLY and not wanted.cost else now[1:] != before[1:]
+        found = [*differences(door.__name__, wanted, said), *effects(wanted, cost, changed, own.stage.asked(asked))]
+        faults += [f"{who.name} by {door.__name__}: {fault}; {said.body}" for fault in found]
+    return faults
+
+
+def differences(door: str, wanted: Answer, said: Answered) -> list[str]:
+    """The answer itself. A tool tells success from refusal, and the refusal's code."""
+    status = said.status if door == "http" or said.status == 401 else wanted.status if (said.status >= 400) == (wanted.status >= 400) else 0
+    return [] if (status, code_of(said)) == (wanted.status, wanted.code) else [f"wanted {wanted.status} {wanted.code}, got {said.status}"]
+
+
+def effects(wanted: Answer, cost: int, changed: bool, asked: list[str]) -> list[str]:
+    """What the call cost and what it touched."""
+    faults = [] if cost == wanted.cost else [f"cost {cost} instead of {wanted.cost}"]
+    if wanted.status >= 400 and (writes(asked) if wanted.looked else asked):
+        faults.append(f"reached the network: {asked}")
+    if wanted.status >= 400 and changed:
+        faults.append("changed a row")
+    return faults
+
+
+@pytest.mark.rule("5.1.1")
+@pytest.mark.rule("5.2.3")
+@pytest.mark.parametrize("operation", ALL)
+async def test_everybody_is_answered_as_the_declaration_says_at_every_door(house: House, operation: AnyOperation) -> None:
+    refused = [who for who in IDENTITIES if operation.read_only or expected(operation, who).status >= 400]
+    shared = await company(house, operation, refused)
+    faults: list[str] = []
+    for who in IDENTITIES:
+        faults += await wrong(house, operation, who, shared if who in refused else None)
+    assert faults == []
+
+
+@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in SERVED if o.once is not None])
+async def test_a_stored_answer_is_for_nobody_to_whom_the_call_is_refused(house: House, operation: AnyOperation) -> None:
+    refused = [who for who in IDENTITIES if expected(operation, who).status in (401, 402, 403, 404, 409)]
+    shared = await company(house, operation, [ADMIN, *refused])
+    done = await house.http(operation, shared.actors[ADMIN.name].secret, shared.given, key="stored", sure=True)
+    assert done.status == operation.status, done.body
+    faults: list[str] = []
+    for who in refused:
+        faults += await wrong(house, operation, who, shared, key="stored")
+    assert faults == []
+
+
+@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if len(accounts(o)) > 1])
+async def test_a_key_for_one_account_may_name_no_other_in_any_field(house: House, operation: AnyOperation) -> None:
+    for field in accounts(operation):
+        stage = await house.stage(operation)
+        _, secret = await house.world.key(stage.who.person, stage.who.organisation, restrictions=Restrictions(account_ids=(ACCOUNT,)))
+        given = stage.fitted(operation, operation.examples[0].input) | dict.fromkeys(accounts(operation), ACCOUNT) | {field: SIBLING}
+        for door in (house.http, house.mcp):
+            said = await door(operation, secret, given, key=key_for(operation, door.__name__))
+            assert (code_of(said), said.body["param"]) == ("credential_restricted", field), said.body
+        assert stage.asked() == []
+
+
+def test_the_committed_table_is_what_the_declarations_say() -> None:
+    found = table()
+    if os.environ.get("UPDATE_SNAPSHOTS") == "1":
+        PATH.write_text(found)
+    kept = PATH.read_text() if PATH.exists() else ""
+    changes = list(difflib.unified_diff(kept.splitlines(), found.splitlines(), "committed", "declared", lineterm="", n=0))
+    if changes:
+        pytest.fail("\n".join([*changes[:40], f"If the change is meant: {COMMAND}"]), pytrace=False)

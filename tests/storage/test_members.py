@@ -1,0 +1,138 @@
+"""Memberships, invitations, keys and the audit log, on both databases, with others at the same moment."""
+
+import anyio
+import pytest
+
+from operations.services.invitations import accept
+from registry.errors import NotFound
+from registry.ports import Line
+from storage.accounts import add_member, create_organisation, create_person
+from storage.audit import Wanted, append_lines, list_audit
+from storage.connection import Connection
+from storage.invitations import Kept, invitations_for, keep_invitation
+from storage.keys import end_key, end_keys_made_with, insert_key, list_keys
+from storage.members import end_membership, is_member, list_people, member_with_address
+from storage.store import Store
+
+pytestmark = pytest.mark.anyio
+ORG, NOW, ANY = "org_1", 1_800_000_000.0, Wanted()
+
+
+def furnish(connection: Connection, *, admins: list[str]) -> None:
+    create_organisation(connection, id=ORG, name="One", tier="pro", now=NOW)
+    for admin in admins:
+        create_person(connection, id=admin, now=NOW, email=f"{admin}@Example.com")
+        add_member(connection, person=admin, organisation=ORG, role="admin", now=NOW)
+
+
+def key(connection: Connection, *, id: str, made_with: str | None) -> None:
+    insert_key(
+        connection, id=id, digest=id.encode(), prefix="ak_", organisation=ORG, person="usr_1", name="k", now=NOW, made_with=made_with
+    )
+
+
+def invited(connection: Connection, *, id: str) -> Kept:
+    return keep_invitation(
+        connection, id=id, organisation=ORG, address="a@b.se", role="member", invited_by="usr_1", now=NOW, expires_at=NOW + 9
+    )
+
+
+async def test_of_any_number_of_admins_removed_at_once_one_stays(store: Store) -> None:
+    admins = [f"usr_{number}" for number in range(6)]
+    await store.write(furnish, admins=admins)
+    removed: list[bool] = []
+
+    async def remove(person: str) -> None:
+        removed.append(await store.write(end_membership, person=person, organisation=ORG, now=NOW))
+
+    async with anyio.create_task_group() as group:
+        for admin in admins:
+            group.start_soon(remove, admin)
+    assert sorted(removed) == [False] + [True] * 5
+    left = [admin for admin in admins if await store.read(is_member, person=admin, organisation=ORG)]
+    assert len(left) == 1
+
+
+async def test_members_come_before_invitations_and_pages_go_on(store: Store) -> None:
+    await store.write(furnish, admins=["usr_1", "usr_2"])
+    for number in (1, 2):
+        await store.write(
+            keep_invitation,
+            id=f"ivt_{number}",
+            organisation=ORG,
+            address=f"a{number}@b.se",
+            role="member",
+            invited_by="usr_1",
+            now=NOW,
+            expires_at=NOW + number,
+        )
+    everybody = await store.read(list_people, organisation=ORG, now=NOW, after=None, most=9)
+    assert [(row.id, row.role, row.active) for row in everybody] == [
+        ("usr_2", "admin", 1),
+        ("usr_1", "admin", 1),
+        ("ivt_2", "member", 0),
+        ("ivt_1", "member", 0),
+    ]
+    rest = await store.read(list_people, organisation=ORG, now=NOW + 1, after="usr_1", most=9)
+    assert [row.id for row in rest] == ["ivt_2"]
+    found = await store.read(member_with_address, organisation=ORG, address="usr_1@example.com")
+    assert found is not None and found.id == "usr_1"
+    assert await store.read(member_with_address, organisation=ORG, address="a1@b.se") is None
+
+
+async def test_an_invitation_is_accepted_once(store: Store) -> None:
+    await store.write(furnish, admins=["usr_1"])
+    await store.write(create_person, id="usr_9", now=NOW)
+    first, second = [await store.write(invited, id=id) for id in ("ivt_1", "ivt_2")]
+    assert first.id == second.id == "ivt_1"
+    assert [row.id for row in await store.read(invitations_for, address="a@b.se", now=NOW)] == ["ivt_1"]
+    done: list[str] = []
+
+    async def join() -> None:
+        try:
+            done.append(await store.write(accept, invitation="ivt_1", person="usr_9", address="a@b.se", now=NOW))
+        except NotFound:
+            done.append("not found")
+
+    async with anyio.create_task_group() as group:
+        for _ in range(3):
+            group.start_soon(join)
+    assert sorted(done) == ["not found", "not found", ORG]
+
+
+async def test_keys_end_with_what_they_were_made_with_to_the_last_generation(store: Store) -> None:
+    await store.write(furnish, admins=["usr_1"])
+    for id, maker in (("key_1", None), ("key_2", "key_1"), ("key_3", "key_2"), ("key_4", "key_3"), ("key_5", None), ("key_6", "gnt_1")):
+        await store.write(key, id=id, made_with=maker)
+    assert await store.write(end_key, key="key_2", now=NOW)
+    assert not await store.write(end_key, key="key_2", now=NOW + 5)
+    assert await store.write(end_keys_made_with, credential="gnt_1", now=NOW) == 1
+    rows = await store.read(list_keys, organisation=ORG)
+    assert {row.id: row.revoked_at for row in rows if row.revoked_at is not None} == dict.fromkeys(
+        ("key_2", "key_3", "key_4", "key_6"), int(NOW)
+    )
+
+
+async def test_each_filter_of_the_audit_log_narrows_it(store: Store) -> None:
+    await store.write(furnish, admins=["usr_1"])
+    lines = [
+        Line(NOW + 0, ORG, "http", "read", "usr_1", "key_1", "ok", 200, 1.5, "req_0"),
+        Line(NOW + 1, ORG, "mcp", "write", "usr_1", "", "not_found", 404, 1.5, "req_1"),
+        Line(NOW + 2, ORG, "http", "write", "usr_2", "", "ok", 200, 1.5, "req_2"),
+        Line(NOW + 3, "org_2", "http", "write", "usr_1", "", "ok", 200, 1.5, "req_3"),
+    ]
+    await store.write(append_lines, lines=lines[::-1])  # the order in which they are written does not matter
+
+    async def found(wanted: Wanted = ANY, after: int | None = None) -> list[str] | None:
+        rows = await store.read(list_audit, organisation=ORG, wanted=wanted, after=after, most=9)
+        return None if rows is None else [row.request_id for row in rows]
+
+    assert await found() == ["req_2", "req_1", "req_0"]
+    assert await found(Wanted(operation="write")) == ["req_2", "req_1"]
+    assert await found(Wanted(operation="write", principal="usr_1", outcome="not_found", surface="mcp")) == ["req_1"]
+    assert await found(Wanted(surface="http", principal="usr_1")) == ["req_0"]
+    assert await found(Wanted(since=NOW + 1, until=NOW + 2)) == ["req_1"]
+    rows = await store.read(list_audit, organisation=ORG, wanted=Wanted(), after=None, most=2)
+    assert rows is not None and await found(after=rows[-1].id) == ["req_0"]
+    foreign = await store.read(list_audit, organisation="org_2", wanted=Wanted(), after=None, most=2)
+    assert foreign is not None and await found(after=foreign[0].id) is None
