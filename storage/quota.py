@@ -145,13 +145,14 @@ class QuotaBlocks:
     async def _shared_lease(self, block: Block, organisation: str, limit: int, period: Period) -> None:
         """Everybody who finds the block empty waits for one lease; it goes on for the others when one of them hangs up."""
         task = self._leasing.get(organisation)
-        if task is None:
+        if task is None or task.done():  # one that is over and not yet forgotten makes nobody wait: they would ask for ever
             task = self._leasing[organisation] = asyncio.create_task(self._lease(block, organisation, limit, period))
             task.add_done_callback(partial(self._leased, organisation))
         await asyncio.shield(task)
 
     def _leased(self, organisation: str, task: asyncio.Task[None]) -> None:
-        del self._leasing[organisation]
+        if self._leasing.get(organisation) is task:
+            del self._leasing[organisation]
         if not task.cancelled():
             task.exception()  # told to whoever waited; nobody may be left to hear it
 

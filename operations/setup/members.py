@@ -118,7 +118,8 @@ async def invite_member(ctx: Ctx, params: NewMember) -> Member:
 
     Needs the role admin, on any tier. The answer is the same whether or not the address has an account here. Somebody who is a member
     already is refused (409 `already_member`): to change a role, remove the member and invite the address again. At most 50 mails per
-    organisation and UTC day, 3 of them to one address.
+    organisation and UTC day, 3 of them to one address. A mailbox that got 10 that day, from whomever, gets no further one: the invitation
+    is there all the same.
     """
     deps, address, role = ctx.deps, normal(params.email), Role(params.role)
     letter = invitation_letter(address, ctx.caller.organisation_name, role, deps.site)
