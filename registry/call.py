@@ -45,6 +45,8 @@ class Call:
     surface: Surface
     request_id: str
     credential: str | None = None
+    misplaced: str = ""
+    """Where a credential was sent that is not read there, when none was sent where it is."""
     caller: Caller | None = None
     path: Mapping[str, str] = field(default_factory=dict[str, str])
     query: str = ""

@@ -264,9 +264,18 @@ class QuotaExceeded(Refusal):
     body_type = QuotaExceededBody
 
     def __init__(
-        self, message: str, *, limit: int, used: int, reset_at: str, retry_after: int, upgrade_url: str, code: str | None = None
+        self,
+        message: str,
+        *,
+        limit: int,
+        used: int,
+        reset_at: str,
+        retry_after: int,
+        upgrade_url: str,
+        code: str | None = None,
+        hint: str | None = None,
     ) -> None:
-        super().__init__(message, code=code)
+        super().__init__(message, code=code, hint=hint)
         self.limit, self.used, self.reset_at, self.upgrade_url = limit, used, reset_at, upgrade_url
         seconds = max(1, retry_after)
         self.headers["Retry-After"] = str(seconds)

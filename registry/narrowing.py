@@ -89,10 +89,13 @@ def accounts_meant(operation: Operation[Any, Any], params: Input) -> list[str]:
 def require_listed(params: Input, fields: Iterable[str], listed: tuple[str, ...] | tuple[int, ...], what: str) -> None:
     """Every one of the fields must be given, and on the list."""
     for name in fields:
-        if getattr(params, name) not in listed:
+        value = getattr(params, name)
+        if value not in listed:
             shown = type(params).model_fields[name].alias or name
             hint = f"Give one of: {', '.join(str(known) for known in listed[:5])}" if listed else "Use another key"
-            raise Restricted(f"{shown}: this API key is restricted to named {what}, and this is none of them", param=shown, hint=hint)
+            rule = f"this API key is restricted to named {what}"
+            text = f"missing: {rule}, so name one" if value is None else f"{rule}, and this is none of them"
+            raise Restricted(f"{shown}: {text}", param=shown, hint=hint)
 
 
 def check_reached(operation: Operation[Any, Any], restrictions: Restrictions, *, seen: bool) -> None:

@@ -92,7 +92,7 @@ class Pipeline(Generic[D]):
         """One call from credential to answer."""
         operation = call.operation
         now, call.started = self.clock.now(), self.clock.monotonic()
-        caller = await policy.authenticate(call, self.directory, self.sessions, self.secrets, now)
+        caller = await policy.authenticate(call, self.directory, self.sessions, self.secrets, self.site, now)
         call.identified = caller
         policy.throttle(call, caller, self._throttle, self.limits, self.site, now, call.started)
         if operation.proof is not None:
@@ -152,9 +152,11 @@ class Pipeline(Generic[D]):
     async def _validate(self, call: Call) -> Input:
         """Pure and early: a malformed call burns no quota, mints no token, claims no key."""
         binding = self.binding(call.operation)
+        if call.arguments is not None:  # a field that is no key of the call says more than the key that is missing
+            params = binding.validate(binding.arguments(call.arguments))
+            policy.check_key(call)
+            return params
         policy.check_key(call)
-        if call.arguments is not None:
-            return binding.validate(binding.arguments(call.arguments))
         body = await call.body() if binding.has_body else b""
         query = call.query if call.operation.proof is None else ""  # what it holds was the proof's
         return binding.validate(binding.gather(call.path, query, body) or b"{}")

@@ -5,6 +5,7 @@ import hmac
 import math
 import re
 import zlib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -13,6 +14,7 @@ import orjson
 
 from registry.call import Call, Surface
 from registry.caller import ANONYMOUS, BRIDGE, STOREFRONT, Caller
+from registry.credential import another_key, expected
 from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Restricted, RoleRequired, Unauthorized, UpgradeRequired
 from registry.limits import Limits, Role, Scope, Tier, TierLimits, lowest_tier
 from registry.model import Input
@@ -24,6 +26,8 @@ KEY = re.compile(r"ak_[A-Za-z0-9]{46}", re.ASCII)
 IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 DAY = 86_400
+KEY_NAMES: Mapping[Surface, str] = {"mcp": "idempotency_key", "cli": "--idempotency-key"}
+"""What the header Idempotency-Key is called where there are no headers."""
 
 
 def checksum(body: str) -> str:
@@ -48,57 +52,47 @@ def matches(presented: str | None, secret: str) -> bool:
     return hmac.compare_digest(hashlib.sha256(presented.encode()).digest(), hashlib.sha256(secret.encode()).digest())
 
 
-async def authenticate(call: Call, directory: Directory, sessions: Sessions | None, secrets: SharedSecrets, now: float) -> Caller:
+async def authenticate(
+    call: Call, directory: Directory, sessions: Sessions | None, secrets: SharedSecrets, site: Site, now: float
+) -> Caller:
     """Who calls. Nothing here says what they may do."""
     auth = call.operation.auth
     if auth in (Auth.PUBLIC, Auth.SIGNATURE, Auth.BRIDGE) or (auth is Auth.STOREFRONT_OPEN and not secrets.storefront.strip()):
         return ANONYMOUS
     if call.caller is not None:
-        return session_only(call, call.caller)
+        return session_only(call, call.caller, site)
     credential = call.credential
     if credential is None:
-        raise Unauthorized("No credential: this operation needs one", presented=False, hint=expected(auth))
+        seen = call.misplaced or "this operation needs one"
+        raise Unauthorized(f"No credential: {seen}", presented=False, hint=expected(auth, site))
     if auth is Auth.INTERNAL or auth in (Auth.STOREFRONT, Auth.STOREFRONT_OPEN):
         secret, caller = (secrets.internal, BRIDGE) if auth is Auth.INTERNAL else (secrets.storefront, STOREFRONT)
         if not matches(credential, secret):
-            raise Unauthorized("The credential is not accepted here", presented=True, hint=expected(auth))
+            raise Unauthorized("The credential is not accepted here", presented=True, hint=expected(auth, site))
         return caller
-    return session_only(call, await bearer(credential, call.surface, directory, sessions, now))
+    return session_only(call, await bearer(credential, call.surface, directory, sessions, site, now), site)
 
 
-async def bearer(credential: str, surface: Surface, directory: Directory, sessions: Sessions | None, now: float) -> Caller:
+async def bearer(credential: str, surface: Surface, directory: Directory, sessions: Sessions | None, site: Site, now: float) -> Caller:
     """An API key or a session token."""
     if credential.startswith("ak_"):
         found = await directory.by_key(credential, now)
         if found is None:
-            raise Unauthorized(
-                "The API key is unknown, expired or revoked",
-                presented=True,
-                hint="Whoever runs the service makes one with `reseller keys create`; with another good key, POST /v1/api-keys does",
-            )
+            raise Unauthorized("The API key is unknown, expired or revoked", presented=True, hint=another_key(site))
         return found
     if sessions is None or credential.count(".") != 2:
-        raise Unauthorized("The credential is neither an API key nor a session token", presented=True, hint=expected(Auth.BEARER))
+        raise Unauthorized("The credential is neither an API key nor a session token", presented=True, hint=expected(Auth.BEARER, site))
     found = await directory.by_session(await sessions.verify(credential, surface), now)
     if found is None:
-        raise Unauthorized("The login that this session token belongs to has ended", presented=True, hint=expected(Auth.SESSION))
+        raise Unauthorized("The login that this session token belongs to has ended", presented=True, hint=expected(Auth.SESSION, site))
     return found
 
 
-def session_only(call: Call, caller: Caller) -> Caller:
+def session_only(call: Call, caller: Caller, site: Site) -> Caller:
     """Operations that a person must do in a browser refuse API keys."""
     if call.operation.auth is Auth.SESSION and caller.kind != "session":
-        raise Unauthorized("This operation takes a signed-in session, not an API key", presented=True, hint=expected(Auth.SESSION))
+        raise Unauthorized("This operation takes a signed-in session, not an API key", presented=True, hint=expected(Auth.SESSION, site))
     return caller
-
-
-def expected(auth: Auth) -> str:
-    """What to send instead."""
-    return {
-        Auth.BEARER: "Send Authorization: Bearer <API key or session token>",
-        Auth.SESSION: "Sign in and send the session token as Authorization: Bearer <token>",
-        Auth.INTERNAL: "Send the deployment's internal key as Authorization: Bearer <key>",
-    }.get(auth, "Send the storefront key as Authorization: Bearer <key>")
 
 
 def throttle(call: Call, caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
@@ -164,19 +158,23 @@ async def authorize(call: Call, caller: Caller, directory: Directory, site: Site
             hint="Have whoever runs the service add you to an organisation",
         )
     if operation.auth in (Auth.BEARER, Auth.SESSION):
-        require(operation.scope, caller, site)
+        require_carried(operation.scope, caller, site)
         require_role(operation.role, caller)
+        require_granted(operation.scope, operation.role, caller)
     if operation.upstream:
         await require_connection(caller, directory, site)
 
 
 def require(scope: Scope, caller: Caller, site: Site) -> None:
     """Refuse with 402 what the caller's tier or role does not carry, and with 403 what only this credential does not."""
-    if caller.has(scope):
-        return
+    require_carried(scope, caller, site)
+    require_granted(scope, None, caller)
+
+
+def require_carried(scope: Scope, caller: Caller, site: Site) -> None:
+    """Refuse what no credential of this membership could do: the tier or the role does not carry the scope."""
     if not scope & ~(caller.scopes | caller.withheld):
-        wanted = "admin" if scope & Scope.ADMIN else "write"
-        raise Restricted(f"This credential was made without {wanted} access, which your organisation and your role carry")
+        return
     needed = lowest_tier(scope)
     if scope & Scope.ADMIN and caller.tier is Tier.ENTERPRISE:
         text = "This operation needs the role admin in your organisation, which you do not have; the tier is right"
@@ -188,13 +186,19 @@ def require(scope: Scope, caller: Caller, site: Site) -> None:
 
 def require_role(role: Role | None, caller: Caller) -> None:
     """Refuse with 403 what only admins of the organisation may do, whatever its tier."""
-    if role is Role.ADMIN and caller.restrictions.no_admin:
-        raise Restricted("This credential was made without admin access")
     if role is Role.ADMIN and caller.role is not Role.ADMIN and caller.kind in ("key", "session", "local"):
         raise RoleRequired(
             "This operation needs the role admin in your organisation, and you are a member; a larger tier does not change that",
             hint="Ask an admin of your organisation: list_members names them",
         )
+
+
+def require_granted(scope: Scope, role: Role | None, caller: Caller) -> None:
+    """Refuse what the membership carries and this credential does not."""
+    if not caller.has(scope) and caller.withheld & Scope.ANY:
+        raise Restricted("This credential may only read, and this operation changes something")
+    if not caller.has(scope) or (role is Role.ADMIN and caller.restrictions.no_admin):
+        raise Restricted("This credential was made without admin access, which your organisation and your role carry")
 
 
 async def require_connection(caller: Caller, directory: Directory, site: Site) -> None:
@@ -213,21 +217,22 @@ async def require_connection(caller: Caller, directory: Directory, site: Site) -
 
 
 def check_key(call: Call) -> None:
-    """The Idempotency-Key header: there when it must be, and of visible ASCII."""
+    """The Idempotency-Key: there when it must be, and of visible ASCII; named as the door at hand takes it."""
     once, key = call.operation.once, call.idempotency_key
+    name = KEY_NAMES.get(call.surface) or (once.header if once else "")
     if once is None:
         call.idempotency_key = None
     elif key is None:
         if once.required:
             raise BadRequest(
-                f"{once.header}: missing; it is required, so that a repeated call has one effect",
+                f"{name}: missing; it is required, so that a repeated call has one effect",
                 code="idempotency_key_required",
                 param="idempotency_key",
                 hint="Send 1-255 visible ASCII characters, for example a UUID, and the same ones when you repeat the call",
             )
     elif not IDEMPOTENCY_KEY.fullmatch(key):
         raise BadRequest(
-            f"{once.header}: must be 1-255 visible ASCII characters; got {len(key)} characters",
+            f"{name}: must be 1-255 visible ASCII characters; got {len(key)} characters",
             param="idempotency_key",
             hint="A UUID will do",
         )
@@ -276,6 +281,7 @@ def over_key_limit(limit: int, period: Period, site: Site, now: float) -> QuotaE
         reset_at=stamp(period.reset),
         retry_after=int(period.reset - now) + 1,
         upgrade_url=site.upgrade_url,
+        hint="Use another key, or wait; a larger tier does not change this",
     )
 
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias, get_args
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, ValidationError
 
 from registry import spelling
 from registry.errors import BadRequest
 from registry.redaction import mask
 
+Loc: TypeAlias = tuple[int | str, ...]
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 RULES: Mapping[str, str] = {
     "greater_than": "must be > {gt}",
@@ -42,22 +44,55 @@ def refuse(model: type[BaseModel], error: ValidationError, headers: Mapping[str,
     first = next((d for d in details if d["type"] == "extra_forbidden"), details[0])
     param = ".".join(str(part) for part in first["loc"] if part != "[key]") or None
     if first["type"] == "extra_forbidden":
-        known = ", ".join(spelling.shown(name, info) for name, info in model.model_fields.items()) or "none"
-        shown = printable(mask((param or "")[:80]))
-        field = spelling.spellings(model).get(param or "")
-        if field is not None:
-            canonical = spelling.shown(field, model.model_fields[field])
-            return BadRequest(f"{shown}: given twice, it is another spelling of {canonical}", param=shown, hint=f"Send {canonical} once")
-        header = header_meant(param or "", headers)
-        if header is not None:
-            return misplaced(shown, header)
-        return BadRequest(f"{shown}: unknown field", code="unknown_field", param=shown, hint=f"Remove it. Known fields: {known}")
+        return unknown(model, first["loc"], param or "", headers)
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
     shown = printable(mask(param[:80])) if param else None
     if shown is None and first["type"] == "value_error":  # a rule about several fields names them itself
         return BadRequest(str(first.get("ctx", {}).get("error", first["msg"])), hint=None)
     told = sentence(first, secret=is_secret(model, first))
     return BadRequest(f"{shown or 'input'}: {told}{more}", param=shown, hint=describe(model, first))
+
+
+def unknown(model: type[BaseModel], loc: Loc, param: str, headers: Mapping[str, str]) -> BadRequest:
+    """A field that nothing is called, told with those of the object it stands in."""
+    shown, fields = printable(mask(param[:80])), fields_at(model, loc[:-1])
+    inside = next((m for m in models_at(model, loc[:-1]) if str(loc[-1]) in spelling.spellings(m)), None)
+    if inside is not None:
+        field = spelling.spellings(inside)[str(loc[-1])]
+        canonical = spelling.shown(field, inside.model_fields[field])
+        return BadRequest(f"{shown}: given twice, it is another spelling of {canonical}", param=shown, hint=f"Send {canonical} once")
+    header = header_meant(param, headers)
+    if header is not None:
+        return misplaced(shown, header)
+    known = ", ".join(fields) or "none"
+    return BadRequest(f"{shown}: unknown field", code="unknown_field", param=shown, hint=f"Remove it. Known fields: {known}")
+
+
+def fields_at(model: type[BaseModel], loc: Loc) -> list[str]:
+    """The fields that are known at a place in the input, each once."""
+    known = (spelling.shown(name, info) for found in models_at(model, loc) for name, info in found.model_fields.items())
+    return list(dict.fromkeys(known))
+
+
+def models_at(model: type[BaseModel], loc: Loc) -> list[type[BaseModel]]:
+    """Which models the object at a place in the input may be. A place in a list leads nowhere else."""
+    here = [model]
+    for part in loc:
+        field = next((info for found in here if (info := field_named(found, part)) is not None), None)
+        here = here if field is None else models_in(field.annotation)
+    return here
+
+
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The models that a type is made of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [found for part in get_args(annotation) for found in models_in(part)]
+
+
+def field_named(model: type[BaseModel], name: str | int) -> FieldInfo | None:
+    """The field of this name, as it is written in Python or in JSON."""
+    return next((info for own, info in model.model_fields.items() if name in (own, info.alias)), None)
 
 
 def header_meant(name: str, headers: Mapping[str, str]) -> str | None:
@@ -87,9 +122,8 @@ def sentence(detail: ErrorDetails, *, secret: bool = False) -> str:
 
 
 def is_secret(model: type[BaseModel], detail: ErrorDetails) -> bool:
-    """Whether the value of the field at fault may not be repeated: a field that is declared with `repr=False`."""
-    fields = (info for name, info in model.model_fields.items() if detail["loc"] and detail["loc"][0] in (name, info.alias))
-    return any(not info.repr for info in fields)
+    """Whether the value of the field at fault may not be repeated: a field that is declared with `repr=False`, or one inside such."""
+    return any(not info.repr for info in fields_of(model, detail["loc"]))
 
 
 def printable(text: str) -> str:
@@ -109,8 +143,11 @@ def seen(value: Any) -> str:
 
 
 def describe(model: type[BaseModel], detail: ErrorDetails) -> str | None:
-    """The description of the top-level field at fault."""
-    for name, info in model.model_fields.items():
-        if detail["loc"] and detail["loc"][0] in (name, info.alias):
-            return info.description
-    return None
+    """The description of the field at fault, or of the innermost around it that has one."""
+    return next((info.description for info in reversed(fields_of(model, detail["loc"])) if info.description), None)
+
+
+def fields_of(model: type[BaseModel], loc: Loc) -> list[FieldInfo]:
+    """The fields on the way to a place in the input, outermost first."""
+    steps = ((models_at(model, loc[:depth]), part) for depth, part in enumerate(loc))
+    return [info for here, part in steps for found in here if (info := field_named(found, part)) is not None]

@@ -8,7 +8,7 @@ from registry.errors import NotFound
 from registry.ports import Line
 from storage.audit import append_line
 from storage.connection import Connection
-from storage.grants import Grant, find_grant, grant_to_member, revoke_grant
+from storage.grants import Grant, find_grant, grant_to_member, prolong_grant, revoke_grant
 from storage.oauth_clients import note_use
 from storage.refresh_tokens import insert_refresh_token
 from storage.schema import AuthorizationCodeTable, AuthorizationRequestTable
@@ -106,12 +106,14 @@ def find_code(connection: Connection, *, digest: bytes) -> AuthorizationCode | N
     return connection.first(FIND_CODE, digest=digest)
 
 
-def use_code(connection: Connection, *, digest: bytes, client: str, refresh: bytes | None, now: float) -> Grant | None:
-    """The grant behind a code, for whoever comes first; a second use ends the grant. `refresh`: the token it is renewed with."""
+def use_code(connection: Connection, *, digest: bytes, client: str, refresh: bytes | None, until: float, now: float) -> Grant | None:
+    """The grant behind a code, for whoever comes first; a second use ends it. `refresh`: what it is renewed with; `until`: its end."""
     if connection.run(USE_CODE, code=digest, client=client, now=now, at=now) != 1:
         end_reused_code(connection, digest=digest, client=client, now=now)
         return None
     code = connection.first(FIND_CODE, digest=digest)
+    if code is not None:
+        prolong_grant(connection, grant=code.grant_id, until=until, now=now)
     found = None if code is None else find_grant(connection, grant=code.grant_id, now=now)
     if found is None:
         return None

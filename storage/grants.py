@@ -48,6 +48,7 @@ MEMBER_BY_GRANT = Query(
     ).where(ACCESS.c.id == sa.bindparam("grant"), *LIVE),
 )
 INSERT = Command(sa.insert(ACCESS).values({name: sa.bindparam(name) for name in Grant._fields}))
+PROLONG = Command(sa.update(ACCESS).where(ACCESS.c.id == sa.bindparam("grant"), *LIVE).values(expires_at=sa.bindparam("until")))
 REVOKE = Command(
     sa.update(ACCESS).where(ACCESS.c.id == sa.bindparam("grant"), ACCESS.c.revoked_at.is_(None)).values(revoked_at=sa.bindparam("now"))
 )
@@ -74,6 +75,11 @@ def grant_to_member(connection: Connection, grant: Grant) -> None:
     if organisation is not None and find_member(connection, person=grant.person_id, organisation=organisation) is None:
         raise NotFound("organization: no such organization among yours", param="organization", hint="Choose one that you belong to")
     insert_grant(connection, grant)
+
+
+def prolong_grant(connection: Connection, *, grant: str, until: float, now: float) -> None:
+    """The program has fetched what the person consented to: the grant, if it is live, lasts until then."""
+    connection.run(PROLONG, grant=grant, until=until, now=now)
 
 
 def find_grant(connection: Connection, *, grant: str, now: float) -> tuple[Grant, Member | None] | None:

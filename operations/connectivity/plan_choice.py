@@ -11,7 +11,7 @@ from operations.services.purpose import require_kept
 from operations.services.reached import AccountGone, Upstream
 from operations.services.templates import find_template
 from operations.services.upstream import reach
-from registry.errors import NotFound, OcsError, OrgNotConnected
+from registry.errors import NotFound, OcsError, OrgNotConnected, UpgradeRequired
 from registry.limits import Scope
 from registry.policy import require_connection
 from storage.directory import StoreDirectory
@@ -47,7 +47,11 @@ async def choose_plan(ctx: Ctx, plan: str) -> Plan | LiveChoice:
     named = plan.startswith("cnp_")
     if not named and not SLUG.fullmatch(plan):
         raise no_such_plan()
-    ctx.need(Scope.WRITE, ctx.deps.site)
+    try:
+        ctx.need(Scope.WRITE, ctx.deps.site)
+    except UpgradeRequired as refusal:
+        refusal.hint = "Test plans work on every tier: test_global_1gb, test_eu_1gb"
+        raise
     product = await ctx.deps.store.read(find_product, product=plan, organisation=ctx.organisation) if named else None
     if named and product is None:
         raise no_such_product("plan")

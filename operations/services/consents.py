@@ -113,7 +113,7 @@ async def allow(
         scopes=" ".join(chosen(scopes, request["scopes"])),
         resource=request["resource"],
         created=now,
-        expires_at=now + GRANT_SECONDS,
+        expires_at=now + CODE_SECONDS,  # a login that its program never fetches is none; fetching gives it its time
     )
     bound = Bound(
         redirect_uri=request["redirect_uri"],

@@ -32,7 +32,12 @@ class NewApiKey(Input):
     name: Annotated[str, Field(min_length=1, max_length=64, description="What the key is for, 1-64 characters.")]
     description: Annotated[str | None, Field(max_length=256, description="A note, at most 256 characters.")] = None
     seconds_until_expiration: Annotated[
-        int | None, Field(ge=60, le=YEAR, description="Lifetime in seconds, 60-31536000; absent: it never expires.")
+        int | None,
+        Field(
+            ge=60,
+            le=YEAR,
+            description="Lifetime in seconds, 60-31536000; absent: it never expires, but ends with the credential it is made with.",
+        ),
     ] = None
     restrictions: Annotated[KeyRestrictions | None, Field(description="What it may not do although you may; absent: nothing.")] = None
 

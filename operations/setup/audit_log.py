@@ -6,7 +6,7 @@ from typing import Annotated, Literal, cast
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from operations.connectivity.moment import LATEST, unix_seconds
+from operations.connectivity.moment import unix_seconds
 from operations.deps import Ctx
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.call import Surface
@@ -31,7 +31,6 @@ def rfc3339_seconds(value: object) -> object:
 Time = Annotated[
     float,
     BeforeValidator(rfc3339_seconds),
-    Field(ge=0, le=LATEST, allow_inf_nan=False),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 

@@ -112,7 +112,7 @@ def test_a_new_person_gets_from_signing_up_to_an_esim(server: Running, browser: 
     person.press("Continue")
 
     page.wait_for_url("**/auth/onboarding")
-    page.get_by_label("Country").fill("no")
+    page.get_by_label("Country").select_option("Norway")
     page.get_by_label("What you are").select_option("travel_esim")
     page.locator("section", has=page.locator("#org")).get_by_role("button").click()
     person.press("Connect a managed account")
@@ -131,7 +131,7 @@ def test_a_new_person_gets_from_signing_up_to_an_esim(server: Running, browser: 
     secret = page.locator("code.secret").inner_text()
     person.look("api-key")
 
-    for path in ("account", "members", "audit", "upgrade", "session-token", "nowhere"):
+    for path in ("account", "members", "audit", "affiliates", "upgrade", "session-token", "nowhere"):
         page.goto(f"/auth/{path}")
         person.look(path)
 

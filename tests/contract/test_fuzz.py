@@ -97,6 +97,7 @@ BEYOND_SCHEMA = (
     "there is no such toolset",  # the deployment says which there are
     "must be one line without control characters",
     "website: must be an address",
+    "it is not a time such as",  # the network's own form, without an offset
 )
 
 

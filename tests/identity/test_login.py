@@ -41,6 +41,16 @@ async def test_the_metadata_says_all_that_a_program_needs(house: House) -> None:
     assert answer.headers["cache-control"] == "public, max-age=3600"
 
 
+async def test_a_login_that_its_program_never_fetches_ends_with_its_code(house: House) -> None:
+    client = (await house.program())["client_id"]
+    fetched, left = await house.consent(client), await house.consent(client)
+    assert (await house.exchange(client, fetched["code"])).status_code == 200
+    house.world.clock.advance(61)
+    assert (await house.exchange(client, left["code"])).status_code == 400
+    [grant] = await house.world.store.read(grants_of, person=house.person, now=house.world.clock.now())
+    assert grant.expires_at == NOON + 180 * 86_400
+
+
 async def test_a_login_ends_in_a_token_that_acts_as_the_person(house: House) -> None:
     client_id, tokens = await house.login(("read", "write"))
     assert {**tokens, "access_token": "", "refresh_token": ""} == {

@@ -71,7 +71,7 @@ async def test_a_session_token_must_have_been_issued_for_this_resource(tmp_path:
         assert (await house.post(LIST, secret="for.other.use")).status_code == 401
 
 
-@pytest.mark.parametrize("name", ["TOKEN", "token", "Token", "access_token", "ACCESS_TOKEN"])
+@pytest.mark.parametrize("name", ["TOKEN", "token", "Token", "access_token", "ACCESS_TOKEN", "api_key"])
 async def test_a_credential_in_the_address_is_refused_with_the_reason(house: House, pro: Credentials, name: str) -> None:
     for secret in (None, pro.secret):
         answer = await house.post(LIST, secret=secret, path=f"/mcp?{name}={pro.secret}")
@@ -203,3 +203,12 @@ async def test_numbers_and_depths_that_are_not_welcome_over_http_are_not_welcome
         answer = await house.post(request("tools/call", name="get_note", arguments={"name": value}), secret=pro.secret)
         result = answer.json()["result"]
         assert (result["isError"], result["structuredContent"]["code"]) == (True, "invalid_json")
+
+
+@pytest.mark.parametrize(("name", "value"), [("authorization", "{}"), ("authorization", "Basic {}"), ("x-api-key", "{}")])
+async def test_a_credential_where_none_is_read_is_named_and_not_repeated(house: House, pro: Credentials, name: str, value: str) -> None:
+    async with house.world.client() as http:
+        answer = await http.post("/mcp", json=LIST, headers={name: value.format(pro.secret)})
+    assert answer.status_code == 401 and "error=" not in answer.headers["www-authenticate"]
+    assert answer.json()["error"].startswith("No credential: ") and "this address" not in answer.json()["error"]
+    assert pro.secret not in answer.text and f"https://{HOST}/auth/api-keys" in answer.json()["hint"]

@@ -266,3 +266,11 @@ async def test_every_call_stands_in_the_audit_log_as_made_at_this_door(house: Ho
     await house.world.journal.flush()
     rows = await house.world.store.read(audit_rows)
     assert [(row.surface, row.operation, row.outcome) for row in rows] == [("mcp", "create_note", "ok")]
+
+
+async def test_a_field_that_is_not_known_is_told_before_the_key_that_is_missing(house: House, pro: Credentials) -> None:
+    async with house.connect(pro) as client:
+        unknown = await client.call_tool("copy_note", {"nme": "x"})
+        missing = await client.call_tool("copy_note", {"name": "x"})
+    assert (unknown.structured_content["code"], unknown.structured_content["param"]) == ("unknown_field", "nme")
+    assert missing.structured_content["error"] == "idempotency_key: missing; it is required, so that a repeated call has one effect"

@@ -26,7 +26,8 @@ async def test_who_asks_and_where_the_answer_goes_is_told(site: Site, hers: Brow
     page = (await hers.get(f"/auth/consent?request={published}")).page
     assert "Vouched for by charts.example" in page.text and "Unverified" not in page.text
     own = await ask(site, redirect="http://127.0.0.1:51234/callback")
-    assert "a program on your own computer" in (await hers.get(f"/auth/consent?request={own}")).page.text
+    text = (await hers.get(f"/auth/consent?request={own}")).page.text
+    assert "The name is its own claim. It runs on your computer (127.0.0.1)." in text and "Unverified" not in text
 
 
 async def test_allowing_sends_the_browser_back_with_a_code(site: Site, hers: Browser, ada: str) -> None:
@@ -159,6 +160,19 @@ async def test_the_sign_in_before_the_question_keeps_its_place(site: Site, brows
     token = await ask(site)
     seen = await site.sign_in(browser, ADA, f"/auth/consent?request={token}")
     assert seen.path == f"/auth/consent?request={token}"
+
+
+async def test_signing_up_before_the_question_keeps_its_place_too(site: Site, browser: Browser) -> None:
+    path = f"/auth/consent?request={await ask(site)}"
+    link = next(tag for tag in (await browser.get(path)).page.tags if "/auth/sign-up" in tag.attributes.get("href", ""))
+    seen = await browser.get(link.attributes["href"])
+    back = next(tag for tag in seen.page.tags if "/auth/sign-in" in tag.attributes.get("href", ""))
+    assert query_of(back.attributes["href"]) == {"next": path}
+    seen = await browser.send(seen.page.form("/auth/sign-up"), email="new@fjord.example", organization_name="Nordlys")
+    seen = await browser.send(seen.page.form("/auth/sign-up"))
+    assert seen.path == "/auth/sign-up/code", "a new code was mailed"
+    seen = await browser.send(seen.page.form("/auth/sign-up/code"), code=await site.code())
+    assert seen.path == path and "Nordlys" in seen.page.text
 
 
 async def test_who_presses_twice_at_once_allows_once_and_one_line_of_the_audit_log_tells_it(site: Site, hers: Browser) -> None:

@@ -1,22 +1,26 @@
 """The five steps on one page."""
 
+import unicodedata
+
 import pytest
 
+from operations.setup.onboarding_country import CODES
 from registry.limits import Tier
 from storage.accounts import set_connection
 from tests.pages.browser import Browser
 from tests.pages.site import Site
+from transports.pages.countries import COUNTRIES
 
 pytestmark = pytest.mark.anyio
 
-DETAILS = {"name": "Fjord Mobile", "website": "https://fjord.example", "country": "no", "operator_type": "travel_esim"}
+DETAILS = {"name": "Fjord Mobile", "website": "https://fjord.example", "country": "NO", "operator_type": "travel_esim"}
 
 
 async def test_from_nothing_to_all_set_up(hers: Browser) -> None:
     page = (await hers.get("/auth/onboarding")).page
     seen = await hers.send(page.form("/auth/onboarding", "org"), **DETAILS)
     assert seen.way[-1].endswith("/auth/onboarding#ocs")
-    assert "Fjord Mobile · NO · Travel eSIMs" in seen.page.text
+    assert "Fjord Mobile · Norway · Travel eSIMs" in seen.page.text
     seen = await hers.send(seen.page.form("/auth/onboarding", "managed"))
     assert "Connected to your managed account 8102" in seen.page.text
     form = seen.page.form("/auth/onboarding", "plan")
@@ -34,10 +38,31 @@ async def test_steps_can_be_skipped_and_a_look_without_a_connection_is_a_demo(he
     seen = await hers.send(page.form("/auth/onboarding", "skip"))
     assert "Starting plan skipped" in seen.page.text
     seen = await hers.send(seen.page.form("/auth/onboarding", "preview"))
-    assert "This one exists nowhere: your organisation is not connected yet" in seen.page.text
+    assert "A demo line, since nothing is connected yet." in seen.page.text
     seen = await hers.send(seen.page.form("/auth/onboarding", "complete"))
     assert seen.status == 409
     assert seen.page.html.count('role="alert"') == 1
+    assert "Save step 1 first" in seen.page.text and "onboarding_" not in seen.page.text
+    seen = await hers.send(seen.page.form("/auth/onboarding", "org"), **DETAILS)
+    seen = await hers.send(seen.page.form("/auth/onboarding", "complete"))
+    assert seen.status == 409 and "Choose a connection in step 2 first" in seen.page.text
+
+
+def test_every_country_has_a_name_and_they_are_in_order() -> None:
+    assert {code for code, _ in COUNTRIES} == CODES and len(COUNTRIES) == len(CODES)
+    assert dict(COUNTRIES)["DE"] == "Germany" and dict(COUNTRIES)["GE"] == "Georgia"
+    names = [unicodedata.normalize("NFKD", name).replace("\u0301", "").encode("ascii", "ignore") for _, name in COUNTRIES]
+    assert names == sorted(names) and len(set(names)) == len(names)
+
+
+async def test_a_country_is_chosen_by_its_name_and_of_two_wrong_fields_the_second_is_not_hidden(hers: Browser) -> None:
+    form = (await hers.get("/auth/onboarding")).page.form("/auth/onboarding", "org")
+    assert set(form.choices["country"]) == CODES | {""}
+    seen = await hers.send(form, **{**DETAILS, "country": "", "operator_type": ""})
+    wrong = seen.page.wrong("country") or ""
+    assert "Another field is to be mended, too." in wrong and "more)" not in wrong
+    seen = await hers.send(form, **{**DETAILS, "country": "DE"})
+    assert "Fjord Mobile · Germany" in seen.page.text
 
 
 async def test_a_token_of_ones_own_is_checked_and_never_shown(site: Site, hers: Browser) -> None:
@@ -69,12 +94,12 @@ async def test_what_is_pending_is_explained(site: Site, hers: Browser) -> None:
 
 async def test_what_is_wrong_is_said_beside_its_field_and_what_was_typed_stays(hers: Browser) -> None:
     form = (await hers.get("/auth/onboarding")).page.form("/auth/onboarding", "org")
-    for field, value in (("name", ""), ("website", "no address"), ("country", "zz"), ("operator_type", "")):
+    for field, value in (("name", ""), ("website", "no address"), ("country", "zz"), ("country", ""), ("operator_type", "")):
         seen = await hers.send(form, **{**DETAILS, field: value})
         assert seen.status == 400
         assert seen.page.wrong(field) is not None, field
         typed = seen.page.form("/auth/onboarding", "org").fields
-        assert typed["name" if field != "name" else "country"] == ("Fjord Mobile" if field != "name" else "no")
+        assert typed["name" if field != "name" else "country"] == ("Fjord Mobile" if field != "name" else "NO")
 
 
 async def test_a_template_that_is_none_is_refused(site: Site, hers: Browser) -> None:

@@ -1,6 +1,8 @@
 """API keys, members, the audit log, a session token, tiers: pages that call operations."""
 
+import html
 import re
+import shlex
 
 import pytest
 
@@ -37,6 +39,30 @@ async def test_a_key_that_only_reads_is_told_so(site: Site, hers: Browser) -> No
     assert secret is not None
     headers = {"Authorization": f"Bearer {secret[0]}"}
     assert (await hers.http.post("/v1/api-keys", headers=headers, json={"name": "more"})).status_code == 403
+
+
+async def test_a_new_key_comes_with_a_command_that_issues_a_test_esim(site: Site, hers: Browser) -> None:
+    form = (await hers.get("/auth/api-keys")).page.form("/auth/api-keys", "create")
+    page = (await hers.send(form, name="shop", calls_per_day="100", toolset="connectivity")).page
+    command = shlex.split(html.unescape(page.html[page.html.index("curl -X POST") : page.html.index("</code></pre>")]))
+    assert command[:4] == ["curl", "-X", "POST", f"{site.base_url}/v1/connectivity/intents"]
+    headers = dict(command[place + 1].split(": ") for place, word in enumerate(command) if word == "-H")
+    made = await hers.http.post("/v1/connectivity/intents", content=command[-1], headers=headers)
+    assert made.status_code == 201 and made.json()["status"] == "succeeded"
+    listed = (await hers.http.get("/v1/api-keys", headers=headers)).status_code
+    assert listed == 403, "the key is for connectivity alone"
+    seen = await hers.send(form, name="desk", read_only="on")
+    assert "is ready" in seen.page.text and "curl" not in seen.page.text
+    for calls in ("0", "many", "9" * 9):
+        assert (await hers.send(form, name="x", calls_per_day=calls)).page.wrong("calls_per_day") is not None, calls
+    form.fields["toolset"] = "no-such"
+    assert (await hers.send(form, name="x")).page.wrong("toolset") is not None
+
+
+async def test_without_an_organisation_there_is_no_form_for_a_key(site: Site, browser: Browser) -> None:
+    await site.person("alone@fjord.example")
+    page = (await site.sign_in(browser, "alone@fjord.example", "/auth/api-keys")).page
+    assert [form.action for form in page.forms] == ["/auth/sign-out"] and "begin one" in page.text
 
 
 async def test_refusals_of_keys_are_on_the_page(site: Site, hers: Browser) -> None:
@@ -103,9 +129,11 @@ async def test_a_member_sees_the_others_and_no_forms_nor_the_audit_log(site: Sit
     assert "Audit log" not in page.text
     token = page.forms[0].fields["csrf"]
     seen = await browser.post("/auth/members", {"csrf": token, "do": "remove", "id": ada})
-    assert seen.status == 403 and "needs the role admin" in seen.page.text
+    assert seen.status == 403 and "Only admins of your organisation may do this." in seen.page.text
+    assert "list_members" not in seen.page.text
     seen = await browser.get("/auth/audit")
-    assert seen.status == 403 and "needs the role admin" in seen.page.text
+    assert seen.status == 403 and "Only admins of your organisation may do this." in seen.page.text
+    assert [form.action for form in seen.page.forms] == ["/auth/sign-out"], "no filter for what is not shown"
 
 
 async def test_the_audit_log_is_shown_and_filtered(site: Site, hers: Browser) -> None:
@@ -119,6 +147,28 @@ async def test_the_audit_log_is_shown_and_filtered(site: Site, hers: Browser) ->
     assert "There is nothing with this outcome" in (await hers.get("/auth/audit?outcome=never")).page.text
     seen = await hers.get("/auth/audit?outcome=" + "x" * 65)
     assert seen.status == 400 and seen.page.wrong("outcome") is not None
+
+
+async def test_what_pages_read_to_be_shown_is_left_out_of_the_audit_log_until_asked_for(hers: Browser) -> None:
+    await hers.get("/auth/members")
+    page = (await hers.get("/auth/audit")).page
+    assert "list_members" not in page.text and "sign_in" in page.text
+    link = next(tag for tag in page.tags if "looks=shown" in tag.attributes.get("href", ""))
+    page = (await hers.get(link.attributes["href"])).page
+    assert "list_members" in page.text and "sign_in" in page.text
+    assert page.form("/auth/audit").fields["looks"] == "shown"
+
+
+async def test_the_audit_log_is_read_page_by_page(hers: Browser) -> None:
+    token = (await hers.get("/auth/account")).page.forms[0].fields["csrf"]
+    for number in range(51):
+        await hers.post("/auth/members", {"csrf": token, "do": "remove", "id": f"usr_{number}"})
+    page = (await hers.get("/auth/audit?outcome=not_found")).page
+    assert page.text.count("remove_member") == 50
+    link = next(tag for tag in page.tags if "starting_after" in tag.attributes.get("href", ""))
+    page = (await hers.get(link.attributes["href"])).page
+    assert page.text.count("remove_member") == 1 and "Older entries" not in page.text
+    assert (await hers.get("/auth/audit?starting_after=aud_x")).status == 400
 
 
 async def test_a_session_token_is_good_for_an_hour_at_the_api(site: Site, hers: Browser) -> None:
@@ -140,6 +190,7 @@ async def test_the_tiers_are_those_of_the_limits(site: Site, browser: Browser, a
     for tier in Tier:
         assert tier.capitalize() in text
         assert f"{TIERS[tier].calls_per_day:,}" in text
+    assert "ssistant" not in text and "nvoice" not in text and "at http" not in text, "what is not built is not promised"
     assert "yours" not in text and "Yours is" not in text
     await site.sign_in(browser, "ada@fjord.example")
     text = (await browser.get("/auth/upgrade")).page.text

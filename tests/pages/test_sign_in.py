@@ -84,7 +84,7 @@ async def test_a_wrong_code_is_said_beside_the_field_and_the_right_one_still_wor
         assert seen.status == 400
         assert seen.page.wrong("code") == (
             "That is not the code from the newest mail, or it is not good any more. "
-            "Check the six digits and try again; after 5 tries or 10 minutes begin again to get another code."
+            "Check the six digits; after 5 wrong tries or 10 minutes no code is good any more, so get a new one."
         )
     seen = await browser.send(seen.page.form("/auth/sign-in/code"), code=f" {right[:3]} {right[3:]} ")
     assert seen.path == "/auth/account"
@@ -126,7 +126,7 @@ async def test_too_many_sign_ins_are_told_on_the_page(site: Site, browser: Brows
     form = (await browser.get("/auth/sign-in")).page.form("/auth/sign-in")
     answers = [await browser.send(form, email=ADA) for _ in range(6)]
     assert [seen.status for seen in answers] == [200] * 5 + [429]
-    assert "Too many sign-ins" in answers[-1].page.text
+    assert "Too many tries; try again in 60 minutes." in answers[-1].page.text
     assert answers[-1].page.form("/auth/sign-in").fields["email"] == ADA
 
 

@@ -81,6 +81,35 @@ async def test_a_wrong_code_can_be_mended_and_a_code_works_once(site: Site, brow
     assert seen.path != "/auth/onboarding"
 
 
+@pytest.mark.parametrize("spoiled", ["tries", "time"])
+async def test_after_a_dead_code_a_new_one_is_had_without_typing_anything_again(site: Site, browser: Browser, spoiled: str) -> None:
+    form = (await browser.get("/auth/sign-up")).page.form("/auth/sign-up")
+    seen = await browser.send(form, email=NEW, organization_name="Nordlys", name="Nora Lie")
+    dead = await site.code()
+    if spoiled == "time":
+        site.clock.advance(599)
+    for _ in range(5 if spoiled == "tries" else 0):
+        await browser.send(seen.page.form("/auth/sign-up/code"), code=f"{(int(dead) + 1) % 10**6:06}")
+    site.clock.advance(1)
+    seen = await browser.send(seen.page.form("/auth/sign-up/code"), code=dead)
+    assert seen.status == 400 and "so get a new one" in (seen.page.wrong("code") or "")
+    begun = (await browser.get("/auth/sign-up")).page.form("/auth/sign-up").fields
+    assert (begun["email"], begun["organization_name"], begun["name"]) == (NEW, "Nordlys", "Nora Lie"), "beginning again keeps it, too"
+    seen = await browser.send(seen.page.form("/auth/sign-up"), "Get a new code")
+    assert seen.path == "/auth/sign-up/code" and NEW in seen.page.text
+    seen = await browser.send(seen.page.form("/auth/sign-up/code"), code=await site.code())
+    assert seen.path == "/auth/onboarding" and "Nordlys" in seen.page.text
+
+
+async def test_the_longest_names_fit_what_the_browser_keeps(browser: Browser) -> None:
+    form = (await browser.get("/auth/sign-up")).page.form("/auth/sign-up")
+    long = "\U0001f600" * 200
+    seen = await browser.send(form, email=NEW, organization_name=long, name=long)
+    assert seen.path == "/auth/sign-up/code" and len(browser.cookie("code") or "") < 4000
+    seen = await browser.send(seen.page.form("/auth/sign-up"))
+    assert seen.path == "/auth/sign-up/code"
+
+
 async def test_somebody_known_gets_a_further_organisation_and_acts_for_it(site: Site, hers: Browser, ada: str) -> None:
     seen = await hers.get("/auth/sign-up")
     assert "A further organisation" in seen.page.text
@@ -98,7 +127,8 @@ async def test_too_many_sign_ups_are_told_on_the_page(site: Site, browser: Brows
     form = (await browser.get("/auth/sign-up")).page.form("/auth/sign-up")
     answers = [await browser.send(form, email=NEW, organization_name="Nordlys") for _ in range(4)]
     assert [seen.status for seen in answers] == [200, 200, 200, 429]
-    assert "Too many sign-ups" in answers[-1].page.text
+    assert "Too many tries; try again in 60 minutes." in answers[-1].page.text
+    assert answers[-1].page.form("/auth/sign-up").fields["organization_name"] == "Nordlys"
 
 
 async def test_the_pages_are_the_same_for_known_and_unknown_addresses(site: Site, ada: str) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from registry.call import Call
+from registry.call import Call, Surface
 from registry.caller import Caller
 from registry.limits import Role, Scope, Tier
 from tests.registry import things
@@ -159,3 +159,12 @@ async def test_64_different_calls_at_once_have_64_effects(bench: Bench, pro: Cre
     answers = await bench.at_once(64, things.make_thing, pro, name="x")
     assert statuses(answers) == {201: 64}
     assert sorted(int(str(each.json["count"])) for each in answers) == list(range(1, 65))
+
+
+@pytest.mark.parametrize(("surface", "name"), [("http", "Idempotency-Key"), ("mcp", "idempotency_key"), ("cli", "--idempotency-key")])
+async def test_a_missing_key_is_called_what_the_door_calls_it(bench: Bench, pro: Credentials, surface: Surface, name: str) -> None:
+    said = await bench.ask(things.keep_thing, pro, surface=surface, name="x")
+    assert (said.code, said.json["param"]) == ("idempotency_key_required", "idempotency_key")
+    assert str(said.json["error"]).startswith(f"{name}: missing; ")
+    said = await bench.ask(things.keep_thing, pro, surface=surface, key="a b", name="x")
+    assert str(said.json["error"]).startswith(f"{name}: must be ")

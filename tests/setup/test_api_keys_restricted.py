@@ -92,7 +92,7 @@ async def test_refusals_teach(house: House) -> None:
                 "error": "restrictions.iccids: got an array; an empty list would allow nothing; leave it out for no such restriction",
                 "code": "invalid_request",
                 "param": "restrictions.iccids",
-                "hint": "What it may not do although you may; absent: nothing.",
+                "hint": "Only operations on one line, and only these lines, 1-100.",
             },
             {
                 "error": "restrictions.toolsets: got nonesuch; there is no such toolset",

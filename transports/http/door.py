@@ -7,6 +7,7 @@ from typing import TypeAlias, TypeVar, cast
 from registry.answer import answer
 from registry.call import Call, Reply, no_body
 from registry.catalogue import Catalogue
+from registry.credential import misplaced
 from registry.errors import BadRequest, Internal, NotFound, Refusal
 from registry.operation import Auth
 from registry.pipeline import Pipeline
@@ -179,11 +180,13 @@ def make_call(found: Found, head: Head, request: HttpScope, receive: Receive, re
         query = request["query_string"].decode("ascii")
     except UnicodeDecodeError:
         raise BadRequest("The query string cannot be read", hint="Percent-encode it as UTF-8") from None
+    credential = head.credential()
     call = Call(
         operation,
         "http",
         request_id,
-        credential=head.credential(),
+        credential=credential,
+        misplaced=misplaced(request["headers"], request["query_string"]) if credential is None else "",
         path=found.path,
         query=query,
         read_body=Body(head, receive, request, any_type=operation.proof is not None).read if route.takes_body else no_body,

@@ -11,7 +11,7 @@ from pydantic import AnyUrl
 from starlette.responses import Response
 
 from operations.deps import Deps
-from operations.services.consents import Bound
+from operations.services.consents import GRANT_SECONDS, Bound
 from operations.services.session_tokens import ACCESS_SECONDS, access_token, digest_of, opaque
 from storage.authorizations import end_reused_code, find_code, use_code
 from storage.grants import Grant, find_grant
@@ -67,7 +67,9 @@ class Exchanging(Known):
         self._check(bound, None if grant is None else grant[0])
         refresh = opaque(self._deps.ids, "rt_") if bound["renewable"] else None
         successor = None if refresh is None else digest_of(refresh)
-        used = await store.write(use_code, digest=digest, client=self._client_id, refresh=successor, now=self._now)
+        used = await store.write(
+            use_code, digest=digest, client=self._client_id, refresh=successor, until=self._now + GRANT_SECONDS, now=self._now
+        )
         if used is None:
             raise NO_CODE
         return await self._tokens(used, refresh)

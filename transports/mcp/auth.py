@@ -7,6 +7,7 @@ import orjson
 
 from operations.deps import Deps
 from registry.caller import Caller
+from registry.credential import another_key, misplaced, own_pages
 from registry.errors import BadRequest, Unauthorized
 from registry.pipeline import Pipeline
 from registry.policy import bearer
@@ -36,7 +37,7 @@ def metadata(resource: str, authorization_servers: tuple[str, ...], documentatio
     return orjson.dumps(body)
 
 
-def credential(headers: list[tuple[bytes, bytes]]) -> str:
+def credential(headers: list[tuple[bytes, bytes]], hint: str = HINT) -> str:
     """The bearer credential of a request."""
     values = [value for name, value in headers if name == b"authorization"]
     if len(values) > 1:
@@ -44,15 +45,18 @@ def credential(headers: list[tuple[bytes, bytes]]) -> str:
     scheme, _, secret = values[0].decode("latin-1").partition(" ") if values else ("", "", "")
     # Choice: another scheme counts as nothing presented (RFC 6750 3.1), so the challenge tells which scheme to use.
     if scheme.lower() != "bearer":
-        raise Unauthorized("No credential: this address needs one", presented=False, hint=HINT)
+        seen = misplaced(headers, b"") or "this address needs one"  # the query was read before, and has none
+        raise Unauthorized(f"No credential: {seen}", presented=False, hint=hint)
     if not secret.strip():
-        raise Unauthorized("The credential is empty", presented=True, hint=HINT)
+        raise Unauthorized("The credential is empty", presented=True, hint=hint)
     return secret.strip()
 
 
 async def authenticate(pipeline: Pipeline[Deps], headers: list[tuple[bytes, bytes]]) -> Caller:
     """The caller of a request, by the pipeline's own rules; the surface makes the audience of session tokens count."""
-    return await bearer(credential(headers), "mcp", pipeline.directory, pipeline.sessions, pipeline.clock.now())
+    site = pipeline.site
+    hint = f"{HINT}. {another_key(site)}" if own_pages(site) else HINT
+    return await bearer(credential(headers, hint), "mcp", pipeline.directory, pipeline.sessions, site, pipeline.clock.now())
 
 
 def challenge(refusal: Unauthorized, resource: str) -> Mapping[str, str]:

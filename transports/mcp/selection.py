@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from registry.catalogue import Catalogue, Selection
+from registry.credential import IN_ADDRESS
 from registry.errors import BadRequest
 
 QUERY_FIELDS = 20
-TOKENS = frozenset({"token", "access_token"})
 KNOWN = frozenset({"toolsets", "read_only"})
 
 
@@ -38,10 +38,11 @@ def read_query(query: bytes) -> dict[str, str]:
         pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=QUERY_FIELDS)
     except (ValueError, UnicodeDecodeError):
         raise BadRequest("The query string cannot be read", hint="Percent-encode it as UTF-8") from None
-    if any(name.lower() in TOKENS for name, _ in pairs):
+    secret = next((name.lower() for name, _ in pairs if name.lower() in IN_ADDRESS), None)
+    if secret is not None:
         raise BadRequest(
-            "token: a credential in the address is not accepted, because addresses are kept in logs and histories",
-            param="token",
+            f"{secret}: a credential in the address is not accepted, because addresses are kept in logs and histories",
+            param=secret,
             hint="Send it as Authorization: Bearer <API key or session token>",
         )
     fields = single(pairs)

@@ -9,7 +9,7 @@ from operations.catalogue import CATALOGUE
 from registry.answer import answer
 from registry.call import Call
 from registry.caller import ANONYMOUS, Caller
-from transports.pages.problem import Problem, told
+from transports.pages.problem import Problem, problem_of
 from transports.pages.visit import Visit
 
 Arguments = Mapping[str, object]
@@ -39,7 +39,7 @@ async def ask(visit: Visit, operation: str, arguments: Arguments, *, caller: Cal
     )
     reply = await answer(visit.desk.pipeline, call, visit.desk.report)
     body = cast(Mapping[str, object], orjson.loads(reply.body))
-    return Outcome(body, told(reply.status, body) if reply.refusal is not None else None)
+    return Outcome(body, problem_of(reply.refusal) if reply.refusal is not None else None)
 
 
 def given(form: Mapping[str, str], *names: str) -> dict[str, object]:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from registry.limits import Role
 from transports.http.asgi import Headers
 from transports.pages.answers import Page
+from transports.pages.money import money
 from transports.pages.visit import Visit
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Layout:
                 organisation=None if caller is None or not caller.organisation else caller,
                 admin=caller is not None and bool(caller.organisation) and caller.role is Role.ADMIN,
                 site=visit.desk.deps.site,
+                money=money,
                 **page.facts,
             )
         )

@@ -3,7 +3,9 @@
 import re
 
 HOME = "/account"
-PAGES = frozenset({HOME, "/onboarding", "/api-keys", "/members", "/audit", "/session-token", "/upgrade", "/consent", "/invitations"})
+PAGES = frozenset(
+    {HOME, "/onboarding", "/api-keys", "/members", "/affiliates", "/audit", "/session-token", "/upgrade", "/consent", "/invitations"}
+)
 # No dots, colons, backslashes, escapes or second slashes: nothing that a browser could read as another host or another folder.
 OURS = re.compile(r"/auth(/[a-z-]{1,20})(\?request=[A-Za-z0-9_-]{1,200})?", re.ASCII)
 

@@ -1,12 +1,14 @@
 """The five steps of an organisation's onboarding, on one page."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast, get_args
 
 from operations.services.onboarding import OperatorType
 from registry.errors import BadRequest
 from transports.pages.answers import Answer, Page, Redirect
 from transports.pages.asking import ask, given
+from transports.pages.countries import COUNTRIES
 from transports.pages.problem import Problem
 from transports.pages.visit import Visit
 
@@ -30,6 +32,11 @@ KINDS: Mapping[str, str] = {
     "marketplace": "Marketplace",
     "other": "Something else",
 }
+INCOMPLETE = {
+    "org": "Save step 1 first: it says who you are",
+    "ocs": "Choose a connection in step 2 first: a managed account, or a token of your own",
+}
+"""What is to be done before the last step, by the step that is missing."""
 STEP_OF = {"org": "org", "managed": "ocs", "own": "ocs", "plan": "plan", "skip": "plan", "preview": "test_esim", "complete": "complete"}
 
 
@@ -45,13 +52,17 @@ async def page(visit: Visit, failed: str = "", problem: Problem | None = None) -
     if outcome.problem is not None:
         return Page("error.html", {"problem": outcome.problem}, status=outcome.problem.status)
     state = outcome.body
-    steps = cast(list[Mapping[str, str]], state["steps"])
+    status = {step["step"]: step["status"] for step in cast(list[Mapping[str, str]], state["steps"])}
+    if problem is not None and problem.code == "onboarding_incomplete":
+        problem = replace(problem, text=INCOMPLETE["org" if status["org"] == "todo" else "ocs"])
     facts: Mapping[str, object] = {
         "state": state,
-        "status": {step["step"]: step["status"] for step in steps},
+        "status": status,
         "templates": await templates(visit, state),
         "operator_types": [("", "Choose one"), *((kind, KINDS[kind]) for kind in get_args(OperatorType))],
         "kinds": KINDS,
+        "countries": [("", "Choose one"), *COUNTRIES],
+        "names": dict(COUNTRIES),
         "typed": {name: value for name, value in visit.form.items() if name != "token"},
         "failed": failed,
         "failed_step": STEP_OF.get(failed, ""),
@@ -79,8 +90,6 @@ async def act(visit: Visit) -> Answer:
     template = arguments.get("template_id")
     if isinstance(template, str) and template.isascii() and template.isdigit() and len(template) < 16:
         arguments["template_id"] = int(template)
-    if "country" in arguments:
-        arguments["country"] = str(arguments["country"]).upper()
     outcome = await ask(visit, operation, arguments)
     if outcome.problem is not None:
         return await page(visit, do, outcome.problem)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from transports.pages import (
     account,
+    affiliates,
     api_keys,
     audit,
     consent,
@@ -50,6 +51,7 @@ ROUTES: Mapping[str, Route] = {
     "/onboarding": Route(onboarding.show, onboarding.act),
     "/api-keys": Route(api_keys.show, api_keys.act),
     "/members": Route(members.show, members.act),
+    "/affiliates": Route(affiliates.show, affiliates.act),
     "/audit": Route(audit.show),
     "/session-token": Route(session_token.show, session_token.make),
     "/upgrade": Route(upgrade.show, private=False),

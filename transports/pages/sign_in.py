@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 
-from operations.services.verifications import begin_sign_in, finish_sign_in
+from operations.services.verifications import CODE_MINUTES, begin_sign_in, finish_sign_in
 from registry.errors import BadRequest, QuotaExceeded
+from storage.verifications import MOST_TRIES
 from transports.pages.answers import Answer, Page, Redirect
-from transports.pages.next_page import next_page
+from transports.pages.next_page import HOME, next_page
 from transports.pages.problem import Problem, problem_of
 from transports.pages.slip import Slip, keep_slip, read_slip
 from transports.pages.visit import Visit
 
 PURPOSE = "sign-in"
+CODE_HINT = f"Check the six digits; after {MOST_TRIES} wrong tries or {CODE_MINUTES} minutes no code is good any more, so get a new one"
 
 
 async def show(visit: Visit) -> Answer:
@@ -24,7 +26,8 @@ async def show(visit: Visit) -> Answer:
 
 def address_page(wanted: str, address: str, problem: Problem | None = None) -> Page:
     """The form for the address; `then` is already one of our pages."""
-    facts = {"then": f"/auth{next_page(wanted)}", "address": address, "problem": problem}
+    then = next_page(wanted)
+    facts = {"then": f"/auth{then}", "elsewhere": then != HOME, "address": address, "problem": problem}
     return Page("sign_in.html", facts, status=200 if problem is None else problem.status)
 
 
@@ -35,7 +38,7 @@ async def start(visit: Visit) -> Answer:
         token = await begin_sign_in(visit.desk.deps, address=address, client=visit.client, now=visit.now)
     except (BadRequest, QuotaExceeded) as refusal:
         return address_page(then, address, problem_of(refusal))
-    keep_slip(visit, Slip(PURPOSE, token, address, next_page(then)))
+    keep_slip(visit, Slip(PURPOSE, token, address, next_page(then), {"email": address, "next": f"/auth{next_page(then)}"}))
     return Redirect("/sign-in/code")
 
 
@@ -50,7 +53,7 @@ async def show_code(visit: Visit) -> Answer:
 def code_page(visit: Visit, slip: Slip, problem: Problem | None = None) -> Page:
     """The form for the code, of a sign-in or of a sign-up."""
     if problem is not None and problem.code == "form_code_incorrect":
-        problem = replace(problem, text="That is not the code from the newest mail, or it is not good any more")
+        problem = replace(problem, text="That is not the code from the newest mail, or it is not good any more", hint=CODE_HINT)
     facts = {"slip": slip, "console": visit.desk.mail_on_console, "problem": problem}
     return Page("code.html", facts, status=200 if problem is None else problem.status)
 

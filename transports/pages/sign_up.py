@@ -7,6 +7,7 @@ from operations.services.addresses import normal
 from storage.people import find_by_address
 from transports.pages.answers import Answer, Page, Redirect
 from transports.pages.asking import ask, given
+from transports.pages.next_page import HOME, next_page
 from transports.pages.problem import Problem
 from transports.pages.sign_in import code_page
 from transports.pages.slip import Slip, keep_slip, read_slip
@@ -15,30 +16,41 @@ from transports.pages.visit import Visit
 PURPOSE = "sign-up"
 CODE = re.compile(r"[A-Za-z0-9]{1,32}", re.ASCII)
 FIELDS = ("email", "organization_name", "name", "referral_code")
+"""What the operation takes; `next` is ours."""
 
 
 async def show(visit: Visit) -> Page:
     """The form; a referral link fills its code in."""
     referral = visit.query.get("ref", "")
-    values = {"referral_code": referral if CODE.fullmatch(referral) else ""}
+    values = {"referral_code": referral if CODE.fullmatch(referral) else "", "next": f"/auth{then_of(visit.query.get('next', ''))}"}
     if visit.session is not None:
         values |= {"email": visit.session.address or "", "name": visit.session.name or ""}
+    slip = read_slip(visit, PURPOSE)
+    if slip is not None and not visit.query:
+        values = dict(slip.again)
     return form_page(values)
+
+
+def then_of(wanted: str) -> str:
+    """Where to go with the new organisation: to the page that was wanted before signing up, or to setting it up."""
+    then = next_page(wanted)
+    return "/onboarding" if then == HOME else then
 
 
 def form_page(values: dict[str, str], problem: Problem | None = None) -> Page:
     """The form with what was typed so far."""
-    facts = {"values": dict.fromkeys(FIELDS, "") | values, "problem": problem}
+    facts = {"values": dict.fromkeys((*FIELDS, "next"), "") | values, "problem": problem}
     return Page("sign_up.html", facts, status=200 if problem is None else problem.status)
 
 
 async def start(visit: Visit) -> Answer:
     """Have the code mailed."""
     typed = {name: visit.form.get(name, "") for name in FIELDS}
+    typed["next"] = f"/auth{then_of(visit.form.get('next', ''))}"
     outcome = await ask(visit, "signup_start", given(typed, *FIELDS))
     if outcome.problem is not None:
         return form_page(typed, outcome.problem)
-    keep_slip(visit, Slip(PURPOSE, str(outcome.body["client_token"]), typed["email"], "/onboarding"))
+    keep_slip(visit, Slip(PURPOSE, str(outcome.body["client_token"]), typed["email"], then_of(typed["next"]), typed))
     return Redirect("/sign-up/code")
 
 

@@ -5,6 +5,7 @@ Choice: in a cookie, sealed to the browser, and not in the page: a phone that we
 
 import base64
 import binascii
+from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 import orjson
@@ -21,6 +22,8 @@ class Slip(NamedTuple):
     token: str
     address: str
     then: str
+    again: Mapping[str, str]
+    """What the form held that had the code mailed, to have another one mailed."""
 
 
 def keep_slip(visit: Visit, slip: Slip) -> None:
@@ -37,7 +40,9 @@ def read_slip(visit: Visit, purpose: str) -> Slip | None:
     if not text or not visit.desk.seals.good(sealed, "slip", f"{visit.visitor}|{text}"):
         return None
     try:
-        slip = Slip(*cast(list[str], orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))))
+        slip = Slip(
+            *cast(tuple[str, str, str, str, Mapping[str, str]], orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
+        )
     except (binascii.Error, orjson.JSONDecodeError, TypeError):
         return None
     return slip if slip.purpose == purpose else None

@@ -1,0 +1,85 @@
+"""Log in over MCP from the URL alone, with the official Python client: no key is handed out, a person allows it in their browser.
+
+python examples/mcp_login.py http://127.0.0.1:8000/mcp
+"""
+
+import asyncio
+import sys
+import webbrowser
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from pydantic import AnyUrl
+
+PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nLogged in: go back to the terminal.\n"
+
+
+class Memory:
+    """Keeps the registration and the tokens while the program runs; a real program keeps them in a file of its own."""
+
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+class Browser:
+    """Sends the person to the login, and waits on this machine for what comes back."""
+
+    def __init__(self) -> None:
+        self.came: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
+
+    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One request: `GET /callback?code=...&state=...&iss=... HTTP/1.1`."""
+        words = (await reader.readline()).decode().split()
+        said = {name: values[0] for name, values in parse_qs(urlsplit(words[1]).query).items()} if len(words) > 1 else {}
+        writer.write(PAGE)
+        await writer.drain()
+        writer.close()
+        if "state" in said and not self.came.done():
+            self.came.set_result(AuthorizationCodeResult(code=said.get("code", ""), state=said["state"], iss=said.get("iss")))
+
+    async def open(self, address: str) -> None:
+        """Show the address, too: the browser may be on another screen."""
+        print(f"Log in with your browser:\n{address}", flush=True)
+        webbrowser.open(address)
+
+    async def wait(self) -> AuthorizationCodeResult:
+        """What the person said."""
+        return await self.came
+
+
+async def main(url: str) -> None:
+    """List the tools that were allowed, then issue a test eSIM."""
+    browser = Browser()
+    server = await asyncio.start_server(browser.take, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/callback"
+    about = OAuthClientMetadata(client_name="My agent", redirect_uris=[AnyUrl(address)], token_endpoint_auth_method="none")
+    login = OAuthClientProvider(url, about, Memory(), browser.open, browser.wait)
+    async with server, httpx2.AsyncClient(auth=login) as http, Client(streamable_http_client(url, http_client=http)) as client:
+        print(f"{len((await client.list_tools()).tools)} tools")
+        arguments = {"plan": "test_global_1gb", "idempotency_key": "my-first-esim-after-a-login"}
+        result = await client.call_tool("create_connectivity_intent", arguments)
+    answer: dict[str, Any] = result.structured_content or {}
+    if result.is_error:
+        sys.exit(f"refused: {answer.get('error')}")
+    print(f"{answer['status']}: {answer['esim']['activation_code']}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000/mcp"))
