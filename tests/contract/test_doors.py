@@ -59,12 +59,15 @@ VARIATIONS: dict[str, Vary] = {
     "missing resource": missing_resource,
     "wrong values": wrong_values,
 }
+KEY_NAME = re.compile(r"^(X-)?Idempotency-Key:|^idempotency_key:")
 CALLERS = {"admin": (Tier.ENTERPRISE, Role.ADMIN), "free": (Tier.FREE, Role.MEMBER)}
 
 
 def normal(said: Answered) -> Any:
-    """The body without what differs between any two calls; how a challenge is met is told in each door's own words."""
+    """The body without what differs between any two calls; how a challenge is met, and what the key is called, each door says its way."""
     body = {name: value for name, value in said.body.items() if name != "hint" or "confirm_token" not in said.body}
+    if body.get("code") == "idempotency_key_required":
+        body["error"] = KEY_NAME.sub("<key>:", str(body["error"]))
     text = orjson.dumps(body).decode()
     for pattern, shown in MASKS:
         text = pattern.sub(shown, text)
