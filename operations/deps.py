@@ -10,6 +10,7 @@ from operations.services.stock import StockRoom
 from registry.clock import Clock
 from registry.context import Context
 from registry.ids import Ids
+from registry.limits import Tier
 from registry.ports import SharedSecrets, Site
 from storage.sealing import Keyring
 from storage.store import Store
@@ -55,6 +56,8 @@ class Deps:
     """False where the charging system is simulated in another process: what would be drawn here would be drawn from nothing."""
     own_identity: bool = True
     """People sign in here, at the built-in identity provider; False: at the one that is configured."""
+    signup_tier: Tier = Tier.FREE
+    """What organisations that sign up may do."""
     spare_accounts: tuple[int, ...] = ()
     """Accounts of a simulated network that newcomers are given, as somebody who runs a real one would open them."""
     ocs_token: str = field(default="", repr=False)

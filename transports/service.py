@@ -208,6 +208,7 @@ def make_deps(
         post=rings[1],
         toolsets=tuple(CATALOGUE.names()),
         own_identity=settings.own_identity,
+        signup_tier=settings.signup_tier,
         spare_accounts=() if way.sandbox is None else SPARE_ACCOUNTS,
         ocs=way.pool,
         reads=ReadCache(clock),

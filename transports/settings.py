@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
+from registry.limits import Tier
 from transports.base_url import is_readable
 
 PREFIX = "SERVICE_"
@@ -100,6 +101,7 @@ class Settings(BaseModel):
     auth_audience: str = Field("", description="audience of session tokens at the HTTP door")
     auth_sign_in_url: str = Field("", description="where people sign in at that issuer; shown to those who must")
     auth_azp: Words = Field((), description="authorized parties accepted in tokens that carry no audience")
+    signup_tier: Tier = Field(Tier.FREE, description="tier of organisations that sign up: free, pro or enterprise")
     smtp_url: Secret = Field(EMPTY, description="smtp[s]://[user:password@]host[:port]; empty outside production: the console")
     mail_from: str = Field("", description="sender of the service's mails, for example Connectivity <noreply@esim.example>")
     trusted_proxies: Annotated[tuple[Network, ...], BeforeValidator(networks)] = Field(

@@ -168,9 +168,9 @@ async def signup_verify(ctx: Ctx, params: Proof) -> SignedUp:
     A wrong code is 400 `form_code_incorrect` and may be tried again, five tries in all. The answer holds no credential: sign in at
     `sign_in_url` with the address.
 
-    The organization begins on the tier free, and whoever reads the mail is its admin: the person of that address, or a new one. A code
-    is good for 10 minutes, 5 tries and one organization; a token that is unknown, used or too old is answered like a wrong code. With
-    your own `referral_code` the organization is created and `referral` is `self`; nobody is credited then.
+    The organization begins on the tier free, or another that the deployment says, and whoever reads the mail is its admin: the person of
+    that address, or a new one. A code is good for 10 minutes, 5 tries and one organization; a token that is unknown, used or too old is
+    answered like a wrong code. With your own `referral_code` the organization is created and `referral` is `self`; nobody is credited then.
     """
     deps = ctx.deps
     digest = await prove(deps, token=params.client_token, code=params.code, purpose="sign_up", now=ctx.now)
@@ -179,12 +179,15 @@ async def signup_verify(ctx: Ctx, params: Proof) -> SignedUp:
         digest=digest,
         organisation=deps.ids.new("org_"),
         new_person=deps.ids.new("usr_"),
+        tier=deps.signup_tier,
         sign_in_url=deps.site.sign_in_url,
         now=ctx.now,
     )
 
 
-def found(connection: Connection, *, digest: bytes, organisation: str, new_person: str, sign_in_url: str, now: float) -> SignedUp:
+def found(
+    connection: Connection, *, digest: bytes, organisation: str, new_person: str, tier: Tier, sign_in_url: str, now: float
+) -> SignedUp:
     """Use the code up, and found the organisation: of two who come with the right code at once one does."""
     verified = use_verification(connection, digest=digest, purpose="sign_up", now=now)
     if verified is None:
@@ -192,7 +195,7 @@ def found(connection: Connection, *, digest: bytes, organisation: str, new_perso
     details = cast(Details, json.loads(verified.details))
     name, code = details["organization_name"], details["referral_code"]
     person = keep_person(connection, address=verified.address, id=new_person, name=details["name"], now=now)
-    create_organisation(connection, id=organisation, name=name, tier=Tier.FREE, now=now)
+    create_organisation(connection, id=organisation, name=name, tier=tier, now=now)
     add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
     referral: Referral | None = None
     if code is not None:

@@ -11,7 +11,7 @@ from transports.settings import PREFIX, Settings
 from transports.tally import Tally
 
 REPLICAS = ("database_url", "database_pool", "secret_keys", "worker", "delivery_lease_seconds", "metrics_port", "metrics_host")
-IDENTITY = ("base_url", "smtp_url", "mail_from", "trusted_proxies", "connect_url", "upgrade_url")
+IDENTITY = ("base_url", "signup_tier", "smtp_url", "mail_from", "trusted_proxies", "connect_url", "upgrade_url")
 UPSTREAM = ("sandbox_seed", "bridge_webhook_secret", "internal_api_key")
 
 
