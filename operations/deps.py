@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from clients.ocs.pool import OcsPool
+from clients.payments.port import Processor
 from clients.webhooks.addresses import Network
 from operations.services.read_cache import ReadCache
 from operations.services.stock import StockRoom
@@ -48,6 +49,7 @@ class Deps:
     toolsets: tuple[str, ...]
     """The names of toolsets and presets that a key may be restricted to."""
     ocs: OcsPool
+    payments: Processor
     reads: ReadCache
     stock: StockRoom
     replica: str
@@ -58,6 +60,8 @@ class Deps:
     """People sign in here, at the built-in identity provider; False: at the one that is configured."""
     signup_tier: Tier = Tier.FREE
     """What organisations that sign up may do."""
+    platform_fee_bps: int = 0
+    """The service's share of invoices and sales, in basis points, of organisations that have none of their own."""
     spare_accounts: tuple[int, ...] = ()
     """Accounts of a simulated network that newcomers are given, as somebody who runs a real one would open them."""
     ocs_token: str = field(default="", repr=False)

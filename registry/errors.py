@@ -302,13 +302,37 @@ class NotSupported(Refusal):
     code = "not_implemented"
 
 
-class OcsError(Refusal):
-    """The upstream charging system failed. Its own text is never forwarded.
+class ProviderError(Refusal):
+    """An outside system failed. Its own text is never forwarded.
 
     `outcome_unknown`: a write may have happened. `before_execution`: it surely has not, and the same call may be made again.
     """
 
     status = 502
+    code = "provider_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        hint: str | None = None,
+        outcome_unknown: bool = False,
+        before_execution: bool = False,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.outcome_unknown = outcome_unknown
+        self.before_execution = before_execution
+        self.headers |= {} if retry_after is None else {"Retry-After": str(max(1, retry_after))}
+
+    def fields(self) -> Mapping[str, object]:
+        return {"outcome_unknown": True} if self.outcome_unknown else {}
+
+
+class OcsError(ProviderError):
+    """The upstream charging system failed. Its own text is never forwarded."""
+
     code = "ocs_error"
     body_type = OcsErrorBody
 
@@ -324,21 +348,15 @@ class OcsError(Refusal):
         details: Mapping[str, object] | None = None,
         retry_after: int | None = None,
     ) -> None:
-        super().__init__(message, code=code, hint=hint)
+        super().__init__(
+            message, code=code, hint=hint, outcome_unknown=outcome_unknown, before_execution=before_execution, retry_after=retry_after
+        )
         self.ocs_code = ocs_code
-        self.outcome_unknown = outcome_unknown
-        self.before_execution = before_execution
         self.details = details
-        if retry_after is not None:
-            self.headers["Retry-After"] = str(max(1, retry_after))
 
     def fields(self) -> Mapping[str, object]:
-        known = {
-            "ocs_code": self.ocs_code,
-            "details": None if self.details is None else dict(self.details),
-            "outcome_unknown": True if self.outcome_unknown else None,
-        }
-        return {name: value for name, value in known.items() if value is not None}
+        known = {"ocs_code": self.ocs_code, "details": None if self.details is None else dict(self.details)}
+        return {name: value for name, value in known.items() if value is not None} | super().fields()
 
 
 class Unverifiable(Refusal):

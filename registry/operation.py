@@ -84,6 +84,7 @@ class Operation(Generic[P, R]):
     once: Once | None
     confirm: bool
     upstream: bool
+    processor: bool
     moves: bool
     organisation: bool
     charged: bool
@@ -110,6 +111,11 @@ class Operation(Generic[P, R]):
         return self.confirm or self.method == "DELETE"
 
     @property
+    def provided(self) -> bool:
+        """Asks an outside system: what it did is committed before, and what came of it afterwards."""
+        return self.upstream or self.processor
+
+    @property
     def public(self) -> bool:
         """May be called without any credential."""
         return self.auth is Auth.PUBLIC
@@ -121,6 +127,8 @@ Handler = Callable[Concatenate[Any, P, ...], Awaitable[R]]
 class Said(TypedDict, total=False):
     """What a declaration may say beside method and path; what it leaves out is in SILENT.
 
+    `upstream`: every call of it asks the charging system; `processor`: the payment processor. An operation that only some calls of
+    reach one says neither, and stages those calls.
     `role`: what the caller must be in the organisation, on any tier.
     `also` is another status of success, with the same body: nothing new was made.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
@@ -132,6 +140,7 @@ class Said(TypedDict, total=False):
     once: Once | None
     confirm: bool
     upstream: bool
+    processor: bool
     moves: bool
     organisation: bool
     charged: bool
@@ -156,6 +165,7 @@ SILENT: Said = {
     "once": None,
     "confirm": False,
     "upstream": False,
+    "processor": False,
     "moves": False,
     "organisation": True,
     "charged": True,

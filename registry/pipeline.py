@@ -23,7 +23,7 @@ from registry.caller import Caller
 from registry.catalogue import Catalogue
 from registry.clock import Clock
 from registry.context import Context, not_kept
-from registry.errors import ConfirmTokenRequired, Internal, OcsError, Refusal, StoreUnavailable
+from registry.errors import ConfirmTokenRequired, Internal, OcsError, ProviderError, Refusal, StoreUnavailable
 from registry.ids import Ids
 from registry.limits import Limits
 from registry.model import Document, Input, Passed
@@ -113,12 +113,12 @@ class Pipeline(Generic[D]):
             stored = await self.journal.stored(entry)
             if stored is not None:
                 return self._replay(context, stored)
-        if context.staged and not operation.upstream:  # a replay reaches nothing
+        if context.staged and not operation.provided:  # a replay reaches nothing
             policy.throttle_upstream(caller, self._throttle, self.limits, self.site, now, call.started)
         if operation.confirm:
             await self._confirm(call, entry, params)
         try:
-            run = self._provide if operation.upstream or context.staged else self._write
+            run = self._provide if operation.provided or context.staged else self._write
             return await run(context, entry, params, granted)
         except Replayed as won:
             return self._replay(context, won.stored)
@@ -248,8 +248,8 @@ class Pipeline(Generic[D]):
 
     async def _close_refused(self, context: Context[D], entry: Entry, refusal: Refusal) -> None:
         """An error that followed execution is the key's answer; one before it frees the key."""
-        unknown = isinstance(refusal, OcsError) and refusal.outcome_unknown
-        sure = isinstance(refusal, OcsError) and refusal.before_execution
+        unknown = isinstance(refusal, ProviderError) and refusal.outcome_unknown
+        sure = isinstance(refusal, ProviderError) and refusal.before_execution
         executed = (context.dispatched if context.staged else context.reached_upstream) and not sure
         if unknown or executed:
             stored = Stored(refusal.status, encode(refusal.body(entry.request_id)))

@@ -107,12 +107,12 @@ def throttle(call: Call, caller: Caller, buckets: Throttle, limits: Limits, site
         return
     tier = limits.tiers[caller.tier]
     spend(buckets, f"org:{caller.owner}", tier.burst_per_second, tier.burst_size, site, now, monotonic)
-    if operation.upstream and not operation.read_only:
+    if operation.provided and not operation.read_only:
         throttle_upstream(caller, buckets, limits, site, now, monotonic)
 
 
 def throttle_upstream(caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
-    """Writes that reach the charging system have a bucket of their own per organisation."""
+    """Writes that reach the charging system or the payment processor have a bucket of their own per organisation."""
     if limits.burst_enabled:
         rate = limits.upstream_writes_per_second
         spend(buckets, f"up:{caller.owner}", rate, int(rate), site, now, monotonic)

@@ -22,6 +22,7 @@ from clients.sandbox.mail import MailCatcher
 from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.seed.build import build
 from clients.sandbox.ocs.state import World as Network
+from clients.sandbox.payments.sandbox import PaymentsSandbox
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
 from operations.services.api_key import new_api_key
@@ -48,6 +49,7 @@ from transports.http.door import HttpDoor
 from transports.http.inner import Inner
 from transports.http.rules import HttpRules
 from transports.logs import RequestLine
+from transports.payments import SIMULATED_KEY, simulated_processor
 from transports.postman import Postman
 from transports.upstream import SIMULATED_TOKEN, simulated_pool
 
@@ -125,6 +127,8 @@ class World:
     blocks: QuotaBlocks
     sandbox: Sandbox
     """The simulated charging system behind it; organisations of account 8101 have a fleet there."""
+    payments: PaymentsSandbox
+    """The simulated payment processor behind it."""
     lines: list[RequestLine] = field(default_factory=list[RequestLine])
     """The request log."""
     postman: Postman | None = None
@@ -249,6 +253,17 @@ async def no_sleep(seconds: float) -> None:
     del seconds
 
 
+def new_payments(clock: SettableClock) -> PaymentsSandbox:
+    """A payment processor that believes the test's clock."""
+    return PaymentsSandbox(
+        wall=clock.now,
+        pages_url=f"https://{HOST}/sandbox/payments",
+        key=SIMULATED_KEY,
+        webhook_secret="whsec_dGVzdHMgb2YgdGhlIHJlc2VsbGVyIHNlcnZpY2U=",
+        webhook_url=f"http://{HOST}/v1/operator-billing/payments-webhook",
+    )
+
+
 def make_deps(
     store: Store,
     keyring: Keyring,
@@ -256,6 +271,7 @@ def make_deps(
     ids: CountingIds,
     secrets: SharedSecrets,
     sandbox: Sandbox | None = None,
+    payments: PaymentsSandbox | None = None,
     *,
     replica: str = "rpl_test",
 ) -> Deps:
@@ -273,6 +289,8 @@ def make_deps(
         post=lambda: None,
         toolsets=tuple(CATALOGUE.names()),
         ocs=simulated_pool(sandbox or new_sandbox(clock), clock),
+        payments=simulated_processor(payments or new_payments(clock)),
+        platform_fee_bps=100,
         reads=ReadCache(clock),
         stock=StockRoom(store, clock, ids),
         replica=replica,
@@ -292,6 +310,7 @@ async def open_world(
     rules: HttpRules | None = None,
     inner: Inner | None = None,
     sandbox: Sandbox | None = None,
+    payments: PaymentsSandbox | None = None,
 ) -> AsyncGenerator[World]:
     """A service over a new SQLite file in the folder, or over the migrated database at `url`."""
     clock = SettableClock()
@@ -302,8 +321,8 @@ async def open_world(
     blocks = QuotaBlocks(store, limits.quota_block)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
     await store.write(renew, replica=journal.replica, now=clock.now())
-    sandbox = sandbox or new_sandbox(clock)
-    deps = make_deps(store, keyring, clock, ids, secrets, sandbox, replica=journal.replica)
+    sandbox, payments = sandbox or new_sandbox(clock), payments or new_payments(clock)
+    deps = make_deps(store, keyring, clock, ids, secrets, sandbox, payments, replica=journal.replica)
     pipeline = Pipeline(
         catalogue=catalogue,
         deps=deps,
@@ -329,7 +348,8 @@ async def open_world(
     )
     postman = Postman(store=store, keyring=keyring, clock=clock, ids=ids, transport=MailCatcher(), report=lambda text: None)
     try:
-        yield World(door, pipeline, store, clock, ids, journal, blocks, sandbox, lines, postman, faults)
+        yield World(door, pipeline, store, clock, ids, journal, blocks, sandbox, payments, lines, postman, faults)
     finally:
         await deps.ocs.aclose()
+        await deps.payments.aclose()
         await store.aclose()

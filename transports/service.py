@@ -39,6 +39,7 @@ from transports.issuance_chores import reconciliation, recovery
 from transports.keyring_check import checked_keyring
 from transports.mail import open_mail
 from transports.mcp.settings import McpSettings
+from transports.payments import PaymentWay, open_payments
 from transports.postman import Postman
 from transports.retention import retention
 from transports.sessions import sessions_of
@@ -64,6 +65,7 @@ class Service:
     outbound: Outbound
     sender: Sender
     upstream: Way
+    payments: PaymentWay
     report: Callable[[str], None]
     keyring_text: str = field(repr=False)
     renewed: float = 0.0
@@ -143,6 +145,7 @@ class Service:
         await self.sender.aclose()
         await self.outbound.aclose()
         await self.upstream.aclose()
+        await self.payments.aclose()
         await self.store.aclose()
 
 
@@ -187,6 +190,7 @@ def make_deps(
     clock: Clock,
     ids: Ids,
     way: Way,
+    payments: PaymentWay,
     secrets: SharedSecrets,
     site: Site,
     replica: str,
@@ -211,6 +215,8 @@ def make_deps(
         signup_tier=settings.signup_tier,
         spare_accounts=() if way.sandbox is None else SPARE_ACCOUNTS,
         ocs=way.pool,
+        payments=payments.processor,
+        platform_fee_bps=settings.fee_bps,
         reads=ReadCache(clock),
         stock=StockRoom(store, clock, ids),
         replica=replica,
@@ -237,7 +243,9 @@ def build_service(
     blocks, directory = QuotaBlocks(store, limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
     way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}")
-    deps = make_deps(settings, store, keyring, clock, ids, way, secrets, site, journal.replica, apart=apart, rings=(bell, letter_bell))
+    payments = open_payments(settings, clock, ids, site.base_url)
+    rings = (bell, letter_bell)
+    deps = make_deps(settings, store, keyring, clock, ids, way, payments, secrets, site, journal.replica, apart=apart, rings=rings)
     worker = make_worker(settings, deps, sender, report, looks=deps.draws)
     bell.hang(worker.wake)
     postman = make_postman(settings, deps, report)
@@ -255,7 +263,7 @@ def build_service(
         limits=limits,
         site=site,
     )
-    return Service(settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, report, keyring_text)
+    return Service(settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, payments, report, keyring_text)
 
 
 class Bell:

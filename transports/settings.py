@@ -22,7 +22,15 @@ MAIL_FROM = re.compile(rf"[^<>@\x00-\x1f\x7f]{{0,64}}<{MAILBOX}>|{MAILBOX}")
 SMTP_URL = re.compile(r"smtps?://(?:[^:@/?#\[\]\s]+(?::[^:@/?#\[\]\s]*)?@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?/?")
 SHARED_SECRETS = ("internal_api_key", "storefront_api_key", "bridge_webhook_secret")
 SHORTEST_SECRET = 16
-HTTPS_IN_PRODUCTION = ("base_url", "auth_issuer", "auth_jwks_url", "ocs_url", "ocs_statistics_url")
+HTTPS_IN_PRODUCTION = (
+    "base_url",
+    "auth_issuer",
+    "auth_jwks_url",
+    "ocs_url",
+    "ocs_statistics_url",
+    "payments_url",
+    "payments_connect_url",
+)
 WEB_ADDRESS = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?(?:/[A-Za-z0-9._~%+-]*)*")
 Network = IPv4Network | IPv6Network
 
@@ -92,6 +100,17 @@ class Settings(BaseModel):
     ocs_zone_key: str = Field("locationZoneId", description="its parameter for the zone")
     ocs_profile_key: str = Field("networkProfileId", description="its parameter for the network profile")
     ocs_legacy_expiry: bool = Field(False, description="true for servers that take package expiry as newDateUtc and newPeriod")
+    payments_key: Secret = Field(EMPTY, description="secret key of the payment processor; empty outside production: a simulated one")
+    payments_webhook_secret: Secret = Field(EMPTY, description="signing secrets of its webhook endpoints, comma-separated")
+    payments_client_id: str = Field("", description="OAuth client id there, with which owners of Standard accounts let the service in")
+    payments_url: str = Field("", description="address of its API where it is another than the vendor's")
+    payments_connect_url: str = Field("", description="address of its OAuth pages where it is another than the vendor's")
+    platform_fee_bps: int = Field(
+        0,
+        ge=0,
+        le=5000,
+        description="the service's share of invoices and sales in basis points, 100 = 1 %, unless an organisation has its own",
+    )
     sandbox_seed: int = Field(1, ge=0, description="which simulated network, where none is configured")
     webhook_allow_nets: Annotated[tuple[Network, ...], BeforeValidator(networks)] = Field(
         (), description="networks that webhooks may reach although they are not public; never in production"
@@ -136,8 +155,19 @@ class Settings(BaseModel):
         check_base_url(self.base_url)
         check_mail(self)
         check_upstream(self)
+        check_payments(self)
         check_shared_secrets(self)
         return self
+
+    @property
+    def simulates_payments(self) -> bool:
+        """The payment processor is one in this process."""
+        return not self.payments_key.get_secret_value()
+
+    @property
+    def fee_bps(self) -> int:
+        """The service's share; in a demo one per cent, so that there is something to see."""
+        return 100 if self.simulates_payments and not self.platform_fee_bps else self.platform_fee_bps
 
     @property
     def own_identity(self) -> bool:
@@ -162,7 +192,8 @@ class Settings(BaseModel):
 
 def check_production(settings: Settings) -> None:
     """Nothing is simulated there, and nothing travels in the clear."""
-    required = {"database_url": settings.database_url, "secret_keys": settings.secret_keys, "smtp_url": settings.smtp_url}
+    names = ("database_url", "secret_keys", "payments_key", "payments_webhook_secret", "smtp_url")
+    required: dict[str, SecretStr] = {name: getattr(settings, name) for name in names}
     missing = [PREFIX + name.upper() for name, value in required.items() if not value.get_secret_value()]
     missing += [PREFIX + name.upper() for name in ("base_url", "ocs_url", "mail_from") if not getattr(settings, name)]
     if missing:
@@ -210,6 +241,23 @@ def check_upstream(settings: Settings) -> None:
     for name in ("ocs_zone_method", "ocs_zone_key", "ocs_profile_key"):
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,79}", getattr(settings, name)):
             raise ValueError(f"{PREFIX}{name.upper()} must be a name of letters, digits and _")
+
+
+def check_payments(settings: Settings) -> None:
+    """A key without a secret would be paid and never know of it; anything else without a key is of no use. No value is repeated."""
+    key, secret = settings.payments_key.get_secret_value(), settings.payments_webhook_secret.get_secret_value()
+    if bool(key) != bool(secret):
+        raise ValueError("SERVICE_PAYMENTS_KEY and SERVICE_PAYMENTS_WEBHOOK_SECRET go together; set both or neither")
+    if key and not re.fullmatch(r"(sk|rk)_(test|live)_[A-Za-z0-9_]{8,240}", key):
+        raise ValueError("SERVICE_PAYMENTS_KEY must be a secret or restricted key: sk_test_..., sk_live_..., rk_test_... or rk_live_...")
+    if any(not re.fullmatch(r"whsec_[A-Za-z0-9+/=_-]{8,240}", one) for one in words(secret)):
+        raise ValueError("SERVICE_PAYMENTS_WEBHOOK_SECRET must be whsec_..., as the processor shows it for the endpoint; several by comma")
+    for name in ("payments_url", "payments_connect_url"):
+        address: str = getattr(settings, name)
+        if address and WEB_ADDRESS.fullmatch(address) is None:
+            raise ValueError(f"{PREFIX}{name.upper()} must be http(s)://host[:port]/path without user, query or fragment")
+    if not key and (settings.payments_url or settings.payments_connect_url or settings.payments_client_id):
+        raise ValueError("SERVICE_PAYMENTS_URL, _CONNECT_URL and _CLIENT_ID are of no use without SERVICE_PAYMENTS_KEY")
 
 
 def check_shared_secrets(settings: Settings) -> None:

@@ -14,7 +14,7 @@ from operations.catalogue import CATALOGUE
 from registry.call import Reply
 from registry.errors import StoreUnavailable
 from transports.cli.failure import Failure, Unreachable
-from transports.cli.local import ask_locally, open_local, refuse_simulated
+from transports.cli.local import ask_locally, is_simulated, open_local, refuse_simulated
 from transports.cli.remote import exchange
 from transports.cli.render import explain
 from transports.service import Service
@@ -86,7 +86,7 @@ class Here:
     ) -> Reply:
         del credential
         found = CATALOGUE.operations[operation]
-        if found.upstream and not self.service.settings.ocs_url:
+        if is_simulated(found, self.service.settings):
             refuse_simulated(found)
         await self.service.flush()  # a command that follows for hours keeps its lease and its audit rows current
         try:

@@ -54,9 +54,15 @@ async def local_caller(service: Service, organisation: str | None) -> Caller:
     return caller
 
 
+def is_simulated(operation: AnyOperation, settings: Settings) -> bool:
+    """Whether what it asks is a simulation, which another process has its own of."""
+    return (operation.upstream and not settings.ocs_url) or (operation.processor and settings.simulates_payments)
+
+
 def refuse_simulated(operation: AnyOperation) -> None:
-    """A simulated network lives as long as its process: what this command changed there would be gone when it ends."""
-    where = "the network is simulated, and this command would have one of its own"
+    """A simulated network, or processor, lives as long as its process: what this command changed there would be gone when it ends."""
+    what = "payment processor" if operation.processor else "network"
+    where = f"the {what} is simulated, and this command would have one of its own"
     if not operation.read_only:
         raise Failure(f"{operation.id}: {where} that ends with it; call a running server with --url and --key")
     to_stderr(f"{where}: it shows nothing that was changed on a running server (--url and --key ask that one)")
@@ -74,7 +80,7 @@ async def call_locally(
     """One call through the same pipeline as every other door."""
     if operation.id not in CATALOGUE.operations:
         raise Failure(f"{operation.id}: no such operation")
-    if operation.upstream and not settings.ocs_url:
+    if is_simulated(operation, settings):
         refuse_simulated(operation)
     service = await open_local(settings)
     try:

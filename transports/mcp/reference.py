@@ -52,4 +52,6 @@ def rules(operation: AnyOperation) -> list[str]:
         found.append("Needs an idempotency_key." if operation.once.required else "Takes an idempotency_key.")
     if operation.upstream:
         found.append("Reaches the upstream charging system; the organisation must be connected.")
+    if operation.processor:
+        found.append("Reaches the payment processor, in the organisation's own account there.")
     return found

@@ -135,7 +135,7 @@ def description(operation: AnyOperation) -> str:
 
 def annotations(operation: AnyOperation) -> ToolAnnotations:
     """Hints. What MCP takes for granted is left out: a tool writes, is not idempotent, may destroy, and meets an open world."""
-    closed = None if operation.upstream else False
+    closed = None if operation.provided else False
     if operation.read_only:
         return ToolAnnotations(read_only_hint=True, open_world_hint=closed)
     repeatable = operation.method in ("PUT", "DELETE") or (operation.once is not None and operation.once.required)

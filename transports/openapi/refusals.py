@@ -29,6 +29,7 @@ from registry.errors import (
 )
 from registry.limits import Scope
 from registry.operation import Auth
+from registry.payments_errors import PaymentsError, PaymentsRefused
 
 
 class Fault(NamedTuple):
@@ -112,6 +113,13 @@ RULES: tuple[tuple[Applies, Fault], ...] = (
     (lambda o: o.upstream, fault(OcsError)),
     (lambda o: o.upstream, fault(OcsError, "The charging system did not answer in time; `outcome_unknown` marks a write.", "ocs_timeout")),
     (lambda o: o.upstream and o.once is not None, fault(OcsError, "What became of the first call is not known.", "OUTCOME_UNKNOWN")),
+    (lambda o: o.processor, fault(PaymentsError)),
+    (
+        lambda o: o.processor,
+        fault(PaymentsError, "No answer in time; `outcome_unknown` marks a write.", "payments_timeout"),
+    ),
+    (lambda o: o.processor and o.once is not None, fault(PaymentsError, "What became of the first call is not known.", "OUTCOME_UNKNOWN")),
+    (lambda o: o.processor and not o.read_only, fault(PaymentsRefused)),
     (lambda o: True, fault(StoreUnavailable, everywhere=True)),
 )
 

@@ -11,6 +11,7 @@ from registry.errors import (
     QuotaExceededBody,
     UpgradeRequiredBody,
 )
+from registry.payments_errors import PaymentsErrorBody, PaymentsRefusedBody
 from transports.openapi.refusals import Fault
 
 REQUEST_ID = "req_01k0a8w7zv6q4k3m2n1p0r9s8t"
@@ -53,6 +54,8 @@ def named_fields(body_type: type, base_url: str, code: str) -> dict[str, object]
             "connected_orgs": [OTHER_ORG],
             "connect_url": docs,
         },
+        PaymentsErrorBody: {},
+        PaymentsRefusedBody: {"processor_code": "parameter_invalid_integer"},
         QuotaExceededBody: {"limit": size, "used": size, "reset_at": "2026-11-21T00:00:00Z", "upgrade_url": docs},
         UpgradeRequiredBody: {"required_tier": "pro", "upgrade_url": docs},
     }

@@ -115,6 +115,8 @@ def notes(operation: AnyOperation) -> list[tuple[str, str]]:
         found.append(("Confirmation", "The first call answers 202 with a token; the same call with `X-Confirm-Token` executes it."))
     if operation.upstream:
         found.append(("Upstream", "Reaches the charging system: your organisation must be connected."))
+    if operation.processor:
+        found.append(("Payments", "Reaches the payment processor, in your organisation's own account there."))
     found.append(("Quota", "One call of the daily quota." if operation.charged else "Not charged."))
     return found
 

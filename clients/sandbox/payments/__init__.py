@@ -1,0 +1,1 @@
+"""A simulated payment processor that speaks the real one's wire."""

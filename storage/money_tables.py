@@ -1,0 +1,235 @@
+"""Tables of money: call records, invoices, and what the payment processor tells. Part of the schema, as those of schema.py.
+
+Amounts are whole minor units; a month is the number YYYYMM in UTC.
+"""
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from storage.named import Named
+
+
+class CdrEventTable(Named, table=True):
+    """A call detail record (CDR) as its sender told it, once per organisation and event id."""
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    event: str = Field(primary_key=True, sa_type=sa.Text)
+    iccid: str = Field(sa_type=sa.Text)
+    month: int
+    occurred_at: int = Field(sa_type=sa.BigInteger)
+    bytes_up: int = Field(sa_type=sa.BigInteger)
+    bytes_down: int = Field(sa_type=sa.BigInteger)
+    network: str | None = Field(default=None, sa_type=sa.Text)
+    country: str | None = Field(default=None, sa_type=sa.Text)
+
+
+class CdrSumTable(Named, table=True):
+    """All records of one SIM in one month, summed exactly in the transaction that stored them.
+
+    `network_low` and `network_high` are the least and the greatest name among them, '' for a record without one: where they are the same
+    and not '', all records agree. The same for `country`.
+    """
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    month: int = Field(primary_key=True)
+    iccid: str = Field(primary_key=True, sa_type=sa.Text)
+    bytes_up: int = Field(sa_type=sa.BigInteger)
+    bytes_down: int = Field(sa_type=sa.BigInteger)
+    events: int = Field(sa_type=sa.BigInteger)
+    network_low: str = Field(sa_type=sa.Text)
+    network_high: str = Field(sa_type=sa.Text)
+    country_low: str = Field(sa_type=sa.Text)
+    country_high: str = Field(sa_type=sa.Text)
+
+
+class InvoicePeriodTable(Named, table=True):
+    """A month of an organisation that has records. `invoiced`: an invoice was made for it. Open or closed is the clock's to say."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    month: int
+    invoiced: int = 0
+    created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("invoice_period_month", "organisation", "month", unique=True),)
+
+
+class BillingConfigTable(Named, table=True):
+    """How an organisation bills, and its account at the payment processor.
+
+    `connect_status`: not_connected, pending or active; `connect_kind`: express or standard. An account belongs to one organisation.
+    `connect_as_of`: the moment of the processor's word that the status comes from; what is older changes nothing.
+    """
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    currency: str = Field(sa_type=sa.Text)
+    billing_cycle_day: int
+    price_per_gb_cents: int = Field(sa_type=sa.BigInteger)
+    invoice_prefix: str = Field(sa_type=sa.Text)
+    connect_account: str | None = Field(default=None, unique=True, sa_type=sa.Text)
+    connect_kind: str | None = Field(default=None, sa_type=sa.Text)
+    connect_status: str = Field(sa_type=sa.Text)
+    connect_as_of: float = Field(sa_type=sa.Double)
+    updated: int = Field(sa_type=sa.BigInteger)
+
+
+class ConnectStateTable(Named, table=True):
+    """An OAuth consent under way: the SHA-256 of its `state`, single use."""
+
+    digest: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    person: str = Field(sa_type=sa.Text)
+    expires_at: float = Field(sa_type=sa.Double, index=True)
+
+
+class InvoiceNumberTable(Named, table=True):
+    """The last number an organisation gave in a year; taken in the transaction of the invoice, so that none is left out."""
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    year: int = Field(primary_key=True)
+    last: int
+
+
+class InvoiceTable(Named, table=True):
+    """An invoice. Its figures never change. `sending`: it is being handed to the processor, or nobody knows whether it was.
+
+    `processor_invoice` is the processor's id for it, in `connect_account`. `pay_url` is where its recipient pays.
+    """
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    period: str = Field(index=True, sa_type=sa.Text)
+    number: str = Field(sa_type=sa.Text)
+    status: str = Field(sa_type=sa.Text)
+    sending: int = 0
+    currency: str = Field(sa_type=sa.Text)
+    price_per_gb_cents: int = Field(sa_type=sa.BigInteger)
+    platform_fee_bps: int
+    subtotal_cents: int = Field(sa_type=sa.BigInteger)
+    tax_cents: int = Field(sa_type=sa.BigInteger)
+    platform_fee_cents: int = Field(sa_type=sa.BigInteger)
+    total_cents: int = Field(sa_type=sa.BigInteger)
+    lines: int
+    connect_account: str | None = Field(default=None, sa_type=sa.Text)
+    processor_invoice: str | None = Field(default=None, unique=True, sa_type=sa.Text)
+    pay_url: str | None = Field(default=None, sa_type=sa.Text)
+    recipient_name: str | None = Field(default=None, sa_type=sa.Text)
+    recipient_email: str | None = Field(default=None, sa_type=sa.Text)
+    notes: str | None = Field(default=None, sa_type=sa.Text)
+    document: int = 0
+    issued_at: int | None = Field(default=None, sa_type=sa.BigInteger)
+    due_at: int | None = Field(default=None, sa_type=sa.BigInteger)
+    paid_at: int | None = Field(default=None, sa_type=sa.BigInteger)
+    created: int = Field(sa_type=sa.BigInteger)
+    updated: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("invoice_organisation", "organisation", "id", unique=True),)
+
+
+class InvoiceLineTable(Named, table=True):
+    """One SIM's usage on an invoice, copied when the invoice was made. `position` counts from 1 in the order of the ICCIDs."""
+
+    invoice: str = Field(primary_key=True, sa_type=sa.Text)
+    position: int = Field(primary_key=True)
+    id: str = Field(sa_type=sa.Text)
+    iccid: str = Field(sa_type=sa.Text)
+    bytes_up: int = Field(sa_type=sa.BigInteger)
+    bytes_down: int = Field(sa_type=sa.BigInteger)
+    amount_cents: int = Field(sa_type=sa.BigInteger)
+    network: str | None = Field(default=None, sa_type=sa.Text)
+    country: str | None = Field(default=None, sa_type=sa.Text)
+
+
+class InvoiceDocumentTable(Named, table=True):
+    """The PDF of an invoice, made once when it left draft."""
+
+    invoice: str = Field(primary_key=True, sa_type=sa.Text)
+    content: bytes = Field(sa_type=sa.LargeBinary)
+    sha256: str = Field(sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+
+
+class PaymentRecordTable(Named, table=True):
+    """What the processor told of a charge, refund, dispute, payout or application fee: `kind` and the reduced object as JSON.
+
+    (`as_of`, `stage`) is how new that word is: the second of the event, and how far along the object was. An older word changes nothing.
+    """
+
+    account: str = Field(primary_key=True, sa_type=sa.Text)
+    kind: str = Field(primary_key=True, sa_type=sa.Text)
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+    charge: str | None = Field(default=None, sa_type=sa.Text)
+    body: str = Field(sa_type=sa.Text)
+    as_of: float = Field(sa_type=sa.Double)
+    stage: int
+    __table_args__ = (
+        sa.Index("payment_record_list", "organisation", "kind", "created", "id"),
+        sa.Index("payment_record_charge", "account", "kind", "charge"),
+    )
+
+
+class PaymentEventTable(Named, table=True):
+    """An event of the processor's that was taken: each has its effect once."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    type: str = Field(sa_type=sa.Text)
+    account: str | None = Field(default=None, sa_type=sa.Text)
+    received: int = Field(sa_type=sa.BigInteger, index=True)
+
+
+class ChargeRefundsTable(Named, table=True):
+    """What of a charge may still be refunded through us: taken before the processor is asked, so that no two refunds take the same cent.
+
+    `reserved` is what was taken and not given back, in all; never more than `amount`, which is the charge's.
+    """
+
+    account: str = Field(primary_key=True, sa_type=sa.Text)
+    charge: str = Field(primary_key=True, sa_type=sa.Text)
+    amount: int = Field(sa_type=sa.BigInteger)
+    reserved: int = Field(sa_type=sa.BigInteger)
+    updated: int = Field(sa_type=sa.BigInteger)
+
+
+class RefundAttemptTable(Named, table=True):
+    """A refund that was asked for through us. `state`: sending, done, failed or unknown. `processor_key`: the processor's key of it."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(index=True, sa_type=sa.Text)
+    account: str = Field(sa_type=sa.Text)
+    charge: str = Field(sa_type=sa.Text)
+    amount: int = Field(sa_type=sa.BigInteger)
+    state: str = Field(sa_type=sa.Text)
+    processor_key: str = Field(sa_type=sa.Text)
+    refund: str | None = Field(default=None, index=True, sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+    updated: int = Field(sa_type=sa.BigInteger)
+
+
+class PromotionTable(Named, table=True):
+    """A code that buyers may use. `processor_promotion` is the processor's id for it, where the organisation has an account there."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    code: str = Field(sa_type=sa.Text)
+    percent_off_bps: int | None = None
+    amount_off: int | None = Field(default=None, sa_type=sa.BigInteger)
+    currency: str | None = Field(default=None, sa_type=sa.Text)
+    max_redemptions: int | None = None
+    expires_at: int | None = Field(default=None, sa_type=sa.BigInteger)
+    active: int = 1
+    processor_promotion: str | None = Field(default=None, sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (sa.Index("promotion_code", "organisation", "code", unique=True),)
+
+
+class IdentitySessionTable(Named, table=True):
+    """A verification of who runs an organisation: requires_input, processing, verified or canceled."""
+
+    id: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(index=True, sa_type=sa.Text)
+    person: str = Field(sa_type=sa.Text)
+    kind: str = Field(sa_type=sa.Text)
+    status: str = Field(sa_type=sa.Text)
+    reason: str | None = Field(default=None, sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)
+    updated: int = Field(sa_type=sa.BigInteger)
