@@ -9,9 +9,10 @@ from typing import Any
 import anyio
 import orjson
 
-from clients.http import OutboundLimits
+from clients.http import Outbound, OutboundLimits
 from clients.ocs.pool import OcsPool
 from clients.ocs.settings import OcsSettings
+from clients.payments.client import ProcessorClient, ProcessorSettings
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
 from operations.services.read_cache import ReadCache
@@ -50,6 +51,8 @@ WIRE = OcsSettings(url="http://ocs.sim.invalid/main/v1")
 LIMITS = Limits(burst_enabled=False)
 OUTBOUND = OutboundLimits(total_seconds=WIRE.total_seconds)
 TOKEN = "simulated-token"
+NO_PAYMENTS = ProcessorClient(ProcessorSettings(key="", webhook_secrets=()), Outbound())
+"""Nothing here pays."""
 RENEW_SECONDS = 10.0
 WORK_SECONDS = 8.0
 
@@ -114,6 +117,7 @@ class Replica:
             post=unheard,
             toolsets=(),
             ocs=OcsPool(SimOutbound(road, OUTBOUND), WIRE, clock),
+            payments=NO_PAYMENTS,
             reads=ReadCache(clock),
             stock=StockRoom(store, clock, ids),
             replica=self.journal.replica,
