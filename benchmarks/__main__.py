@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import measure
+from benchmarks.cdr import cdr
 from benchmarks.contestant import ROOT, Seed, sow
 from benchmarks.issuing import issuing
 from benchmarks.processes import machine
@@ -35,6 +36,7 @@ PACKAGES = (
     "httpx",
     "aiohttp",
     "msgspec",
+    "duckdb",
     "mcp",
     "fastmcp",
 )
@@ -47,8 +49,9 @@ RUN: dict[str, Callable[[Seed, measure.Plan], list[dict[str, object]]]] = {
     "upstream": upstream,
     "webhooks": webhooks,
     "issuing": issuing,
+    "cdr": cdr,
 }
-SECONDS = {"get": 1.0, "post": 1.5, "mcp": 1.2, "route": 0.6, "start": 0.0, "upstream": 1.0, "webhooks": 2.0, "issuing": 5.0}
+SECONDS = {"get": 1.0, "post": 1.5, "mcp": 1.2, "route": 0.6, "start": 0.0, "upstream": 1.0, "webhooks": 2.0, "issuing": 5.0, "cdr": 1.0}
 INTENTS = 200
 
 
@@ -57,9 +60,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few short rounds; prints the page and keeps nothing")
     parser.add_argument("--only", default=",".join(SCENARIOS), help=f"some of {','.join(SCENARIOS)}")
     parser.add_argument("--rounds", type=int, help="rounds per case (7; quick: 3)")
+    parser.add_argument("--rows", type=sizes, help="records in the tables of cdr (1000000,10000000; quick: 50000)")
     parser.add_argument("--work", type=Path, help="folder for the databases; it must lie on the disk that is to be measured")
     parser.add_argument("--render", action="store_true", help="only write RESULTS.md from the samples that are there")
     return parser.parse_args()
+
+
+def sizes(text: str) -> tuple[int, ...]:
+    """Numbers with commas between."""
+    return tuple(int(part) for part in text.split(","))
 
 
 def facts(seed: Seed) -> dict[str, Any]:
@@ -101,6 +110,11 @@ def keep(name: str, sample: dict[str, Any], folder: Path) -> None:
     (folder / f"{name}.json").write_text(f'{head[:-2]},\n "rows": [\n{rows}\n]\n}}\n')
 
 
+def say(text: str) -> None:
+    """How far it is."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def main() -> None:
     given = parse()
     chosen = [name for name in SCENARIOS if name in given.only.split(",")]
@@ -109,11 +123,12 @@ def main() -> None:
         return
     measured = revision()
     rounds = given.rounds or (3 if given.quick else 7)
+    rows = given.rows or ((50_000,) if given.quick else measure.ROWS)
     with tempfile.TemporaryDirectory(dir=given.work, prefix="bench-") as work:
         folder = Path(work) / "samples" if given.quick else SAMPLES
         seed = sow(Path(work) / "seed", INTENTS)
         for name in chosen:
-            plan = measure.Plan(rounds, SECONDS[name] / (2 if given.quick else 1), lambda text: print(text, file=sys.stderr, flush=True))
+            plan = measure.Plan(rounds, SECONDS[name] / (2 if given.quick else 1), say, rows)
             keep(name, {"run": about(plan, measured), "facts": facts(seed), "rows": RUN[name](seed, plan)}, folder)
         page = render(load(folder))
     if given.quick:

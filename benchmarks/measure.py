@@ -18,6 +18,7 @@ from benchmarks.processes import cpu_seconds
 
 CONNECTIONS = (1, 16, 64)
 WARM = 0.15
+ROWS = (1_000_000, 10_000_000)
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Plan:
     rounds: int
     seconds: float
     say: Callable[[str], None]
+    rows: tuple[int, ...] = ROWS
 
 
 @dataclass(frozen=True)

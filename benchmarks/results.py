@@ -6,13 +6,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import issuing_page, upstream_page, webhooks_page
+from benchmarks import cdr_page, issuing_page, upstream_page, webhooks_page
 from benchmarks.names import BARE, FASTMCP, HANDWRITTEN, LOWLEVEL, OURS, TUNED, TUTORIAL
 from benchmarks.tables import Aim, Row, middle, of, ratios, spread, table, versus
 
 FOLDER = Path(__file__).parent
 SAMPLES, RESULTS = FOLDER / "samples", FOLDER / "RESULTS.md"
-SCENARIOS = ("get", "post", "mcp", "route", "start", "upstream", "webhooks", "issuing")
+SCENARIOS = ("get", "post", "mcp", "route", "start", "upstream", "webhooks", "issuing", "cdr")
 
 INTRO = """# Side-by-side measurements
 
@@ -86,6 +86,8 @@ def render(samples: Mapping[str, Any]) -> str:
         parts.append(webhooks_page.section(samples["webhooks"]["rows"]))
     if "issuing" in samples:
         parts.append(issuing_page.section(samples["issuing"]["rows"]))
+    if "cdr" in samples:
+        parts.append(cdr_page.section(samples["cdr"]["rows"]))
     if "route" in samples:
         note = ROUTE_NOTE.format(ours=samples["route"]["facts"]["operations"])
         parts.append(f"## Position in the route table\n\n{note}\n{positions(samples['route']['rows'])}")
@@ -156,6 +158,8 @@ def aims(samples: Mapping[str, Any]) -> str:
         found += webhooks_page.aims(samples["webhooks"]["rows"])
     if "issuing" in samples:
         found += issuing_page.aims(samples["issuing"]["rows"])
+    if "cdr" in samples:
+        found += cdr_page.aims(samples["cdr"]["rows"])
     return "## Aims\n\n" + table(
         ["", "aim", "reached", ""], [[aim.text, aim.aim, aim.reached, "yes" if aim.met else "**not yet**"] for aim in found]
     )

@@ -2,6 +2,36 @@
 
 from operations import health
 from operations.accounts import accounts, balance, esim_stock, moves, reseller, sponsors, webhook_config
+from operations.billing import (
+    balance as payment_balance,
+)
+from operations.billing import (
+    charges,
+    dashboard_link,
+    disputes,
+    fees,
+    identity_sessions,
+    identity_status,
+    manual_payout,
+    oauth_begin,
+    oauth_complete,
+    payout_schedule,
+    payouts,
+    promotions,
+    refund_creation,
+    refunds,
+    reviews,
+    value_lists,
+)
+from operations.billing import (
+    connect_begin as payment_onboarding,
+)
+from operations.billing import (
+    connect_status as payment_account,
+)
+from operations.billing import (
+    webhook as payments_webhook,
+)
 from operations.bridge import webhook
 from operations.connectivity import (
     events,
@@ -13,6 +43,19 @@ from operations.connectivity import (
     usage_ingest,
     usage_records,
     webhook_endpoints,
+)
+from operations.invoicing import (
+    billing_config,
+    cdr_aggregate,
+    cdr_ingest,
+    connect_begin,
+    connect_status,
+    document,
+    invoice_creation,
+    invoice_update,
+    invoice_void,
+    invoices,
+    period,
 )
 from operations.network import (
     destinations,
@@ -140,6 +183,49 @@ CATALOGUE = Catalogue(
                 destinations,
                 tariffs,
                 voip_tariffs,
+            ),
+        ),
+        Toolset(
+            "invoicing",
+            "Call records, what they add up to, and the invoices made of them: months, prices, drafts, payment.",
+            (
+                cdr_aggregate,
+                cdr_ingest,
+                period,
+                connect_begin,
+                connect_status,
+                invoice_creation,
+                invoices,
+                invoice_update,
+                invoice_void,
+                document,
+                billing_config,
+            ),
+        ),
+        Toolset(
+            "billing",
+            "Your payment account at the processor: onboarding, balance, charges, refunds, disputes, payouts, fraud, promotions, identity.",
+            (
+                payment_onboarding,
+                payment_account,
+                dashboard_link,
+                oauth_begin,
+                oauth_complete,
+                payment_balance,
+                charges,
+                refunds,
+                refund_creation,
+                disputes,
+                payouts,
+                manual_payout,
+                payout_schedule,
+                fees,
+                payments_webhook,
+                reviews,
+                value_lists,
+                identity_sessions,
+                identity_status,
+                promotions,
             ),
         ),
         Toolset("bridge", "What the network bridge and the charging system push to us.", (webhook,)),

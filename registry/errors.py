@@ -356,7 +356,7 @@ class OcsError(ProviderError):
 
     def fields(self) -> Mapping[str, object]:
         known = {"ocs_code": self.ocs_code, "details": None if self.details is None else dict(self.details)}
-        return {name: value for name, value in known.items() if value is not None} | super().fields()
+        return {**{name: value for name, value in known.items() if value is not None}, **super().fields()}
 
 
 class Unverifiable(Refusal):

@@ -12,7 +12,8 @@ NODES = 20_000
 STRING = 64 * 1024
 INTEGER = 2**53 - 1
 # The closing quote may be missing: a string without an end is passed over once, not tried again from each quote inside it.
-OPENERS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
 def parse(raw: bytes) -> Any:
@@ -39,13 +40,12 @@ def check_depth(raw: bytes) -> None:
     if raw.count(b"[") + raw.count(b"{") <= DEPTH:
         return
     depth = 0
-    for match in OPENERS.finditer(raw):
-        token = match.group()
-        if token in (b"[", b"{"):
+    for bracket in STRINGS.sub(b"", raw).translate(None, NO_BRACKETS):
+        if bracket in b"[{":
             depth += 1
             if depth > DEPTH:
                 raise BadRequest(f"The body is nested deeper than {DEPTH} levels", code="invalid_json", hint="Flatten it")
-        elif token in (b"]", b"}"):
+        else:
             depth -= 1
 
 

@@ -102,8 +102,8 @@ class Operation(Generic[P, R]):
 
     @property
     def read_only(self) -> bool:
-        """Changes nothing: a read scope, or a public GET."""
-        return self.scope is Scope.READ or (self.scope is Scope.NONE and self.method == "GET")
+        """Changes nothing: a read scope, or a GET, whoever may make it."""
+        return self.scope is Scope.READ or self.method == "GET"
 
     @property
     def destructive(self) -> bool:
@@ -189,7 +189,7 @@ def operation(method: str, path: str, **said: Unpack[Said]) -> Callable[[Handler
     declared: dict[str, Any] = {**SILENT, **said}
     auth: Auth = declared["auth"]
     bearer = auth in (Auth.BEARER, Auth.SESSION)
-    writes = declared["scope"] not in (Scope.READ, Scope.NONE)
+    writes = declared["scope"] not in (Scope.READ, Scope.NONE) and method != "GET"
     declared |= {
         "once": declared["once"] or (OPTIONAL if writes and bearer else None),
         "organisation": declared["organisation"] and bearer,

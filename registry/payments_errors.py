@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, NotRequired
 
-from registry.errors import BadRequest, Error, ProviderError
+from registry.errors import Error, ProviderError, Refusal
 
 
 class PaymentsErrorBody(Error):
@@ -25,9 +25,10 @@ class PaymentsError(ProviderError):
     body_type = PaymentsErrorBody
 
 
-class PaymentsRefused(BadRequest):
+class PaymentsRefused(Refusal):
     """The payment processor refused what was asked of it; nothing was done there."""
 
+    status = 400
     code = "payments_refused"
     body_type = PaymentsRefusedBody
 

@@ -195,7 +195,7 @@ def require_role(role: Role | None, caller: Caller) -> None:
 
 def require_granted(scope: Scope, role: Role | None, caller: Caller) -> None:
     """Refuse what the membership carries and this credential does not."""
-    if not caller.has(scope) and caller.withheld & Scope.ANY:
+    if not caller.has(scope) and caller.withheld & Scope.ANY and not scope & Scope.ADMIN:
         raise Restricted("This credential may only read, and this operation changes something")
     if not caller.has(scope) or (role is Role.ADMIN and caller.restrictions.no_admin):
         raise Restricted("This credential was made without admin access, which your organisation and your role carry")

@@ -42,7 +42,7 @@ def refuse(model: type[BaseModel], error: ValidationError, headers: Mapping[str,
     """The first failure, told so that the caller can mend it; unknown fields go first, since they hide typing errors."""
     details = error.errors(include_url=False)
     first = next((d for d in details if d["type"] == "extra_forbidden"), details[0])
-    param = ".".join(str(part) for part in first["loc"] if part != "[key]") or None
+    param = path_of(first["loc"]) or None
     if first["type"] == "extra_forbidden":
         return unknown(model, first["loc"], param or "", headers)
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
@@ -51,6 +51,12 @@ def refuse(model: type[BaseModel], error: ValidationError, headers: Mapping[str,
         return BadRequest(str(first.get("ctx", {}).get("error", first["msg"])), hint=None)
     told = sentence(first, secret=is_secret(model, first))
     return BadRequest(f"{shown or 'input'}: {told}{more}", param=shown, hint=describe(model, first))
+
+
+def path_of(loc: Loc) -> str:
+    """Where in the input: `events[3].iccid`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc if part != "[key]")
+    return "".join(parts).removeprefix(".")
 
 
 def unknown(model: type[BaseModel], loc: Loc, param: str, headers: Mapping[str, str]) -> BadRequest:

@@ -3,6 +3,8 @@
 Functions run on the event loop as they come, inside the open batch, each in a savepoint. The batch is closed at the end of the
 loop's tick. A batch of one commits at once; a larger one is committed by the writer thread, where its fsync blocks nobody, while
 new arrivals wait for the next batch.
+
+A long function would hold up the loop: it runs in the writer thread from BEGIN to COMMIT, as a batch of its own.
 """
 
 import asyncio
@@ -80,6 +82,9 @@ class GroupWriter:
         self._loop = loop
 
     def _take(self, job: Member) -> None:
+        if job.long:
+            self._take_long(job)
+            return
         if self._open:
             self._perform(job)
             return
@@ -95,6 +100,15 @@ class GroupWriter:
             return
         self._opened()
         self._perform(job)
+
+    def _take_long(self, job: Member) -> None:
+        self._waiting.appendleft(job)
+        if not self._open:
+            self._hand_over(self._file.begin_patiently, self._long_begun)
+            return
+        self._close_batch()
+        if not self._handed:
+            self._next()
 
     def _opened(self) -> None:
         self._open = True
@@ -137,7 +151,23 @@ class GroupWriter:
             self._opened()
             self._next()
             return
-        # Everyone who waited for the lock is refused: one more wait each would keep the last one for minutes.
+        self._refuse_waiting(failure)
+
+    def _long_begun(self, failure: StoreUnavailable | None) -> None:
+        self._handed = False
+        if failure is not None:
+            self._refuse_waiting(failure)
+            return
+        job = self._waiting.popleft()
+        if job.abandoned:
+            self._file.rollback()
+            self._next()
+            return
+        self._batch.append(job)
+        self._hand_over(partial(self._file.finish, job), self._commit_decided)
+
+    def _refuse_waiting(self, failure: StoreUnavailable) -> None:
+        """Everyone who waited for the lock: one more wait each would keep the last one for minutes."""
         self._batch.extend(self._waiting)
         self._waiting.clear()
         self._answer(failure)

@@ -15,6 +15,11 @@ class Member(Protocol):
     """A job as a batch sees it: what it returns is between the job and its caller."""
 
     @property
+    def long(self) -> bool:
+        """Whether it is to run in the thread, in a batch of its own."""
+        ...
+
+    @property
     def abandoned(self) -> bool:
         """Whether the caller has gone."""
         ...
@@ -31,9 +36,10 @@ class Member(Protocol):
 class Job(Generic[T]):
     """A function to run and the future of its caller."""
 
-    __slots__ = ("_call", "_error", "_future", "_value")
+    __slots__ = ("_call", "_error", "_future", "_value", "long")
 
-    def __init__(self, call: Callable[[Connection], T], future: asyncio.Future[T]) -> None:
+    def __init__(self, call: Callable[[Connection], T], future: asyncio.Future[T], *, long: bool = False) -> None:
+        self.long = long
         self._call = call
         self._future = future
         self._error: Exception | None = None

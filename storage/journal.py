@@ -14,6 +14,7 @@ from storage import claims, confirm, quota
 from storage.audit import append_lines
 from storage.connection import Connection
 from storage.entries import Answer, Opening, begin, close, conclude, give_up, release, send, settle, settle_result, spend
+from storage.long import as_long_as
 from storage.orphans import recover_orphans
 from storage.sealed_fields import claim_field
 from storage.sealing import Keyring
@@ -71,7 +72,13 @@ class StoreJournal:
         return await self._opened(
             entry,
             lambda opening: self._store.write(
-                settle, entry=entry, opening=opening, answer=answer, status=stored.status, write=write, arguments=arguments
+                as_long_as(write, settle),
+                entry=entry,
+                opening=opening,
+                answer=answer,
+                status=stored.status,
+                write=write,
+                arguments=arguments,
             ),
         )
 
@@ -84,7 +91,9 @@ class StoreJournal:
 
         return await self._opened(
             entry,
-            lambda opening: self._store.write(settle_result, entry=entry, opening=opening, finish=finish, write=write, arguments=arguments),
+            lambda opening: self._store.write(
+                as_long_as(write, settle_result), entry=entry, opening=opening, finish=finish, write=write, arguments=arguments
+            ),
         )
 
     async def open(self, entry: Entry) -> None:

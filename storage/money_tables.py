@@ -8,6 +8,10 @@ from sqlmodel import Field
 
 from storage.named import Named
 
+# Choice: SQLite keeps these rows in the order of their keys (WITHOUT ROWID). The file is a third smaller and a month is read in one piece;
+# events that come in the order of their ids are stored a tenth faster, those that come in none a tenth slower.
+CLUSTERED = {"sqlite_with_rowid": False}
+
 
 class CdrEventTable(Named, table=True):
     """A call detail record (CDR) as its sender told it, once per organisation and event id."""
@@ -15,19 +19,18 @@ class CdrEventTable(Named, table=True):
     organisation: str = Field(primary_key=True, sa_type=sa.Text)
     event: str = Field(primary_key=True, sa_type=sa.Text)
     iccid: str = Field(sa_type=sa.Text)
-    month: int
     occurred_at: int = Field(sa_type=sa.BigInteger)
     bytes_up: int = Field(sa_type=sa.BigInteger)
     bytes_down: int = Field(sa_type=sa.BigInteger)
     network: str | None = Field(default=None, sa_type=sa.Text)
     country: str | None = Field(default=None, sa_type=sa.Text)
+    __table_args__ = CLUSTERED
 
 
 class CdrSumTable(Named, table=True):
     """All records of one SIM in one month, summed exactly in the transaction that stored them.
 
-    `network_low` and `network_high` are the least and the greatest name among them, '' for a record without one: where they are the same
-    and not '', all records agree. The same for `country`.
+    `bytes_total` is both directions, at most 2^53-1. `network` and `country` are null unless every record has them and all agree.
     """
 
     organisation: str = Field(primary_key=True, sa_type=sa.Text)
@@ -35,11 +38,20 @@ class CdrSumTable(Named, table=True):
     iccid: str = Field(primary_key=True, sa_type=sa.Text)
     bytes_up: int = Field(sa_type=sa.BigInteger)
     bytes_down: int = Field(sa_type=sa.BigInteger)
+    bytes_total: int = Field(sa_type=sa.BigInteger)
     events: int = Field(sa_type=sa.BigInteger)
-    network_low: str = Field(sa_type=sa.Text)
-    network_high: str = Field(sa_type=sa.Text)
-    country_low: str = Field(sa_type=sa.Text)
-    country_high: str = Field(sa_type=sa.Text)
+    network: str | None = Field(default=None, sa_type=sa.Text)
+    country: str | None = Field(default=None, sa_type=sa.Text)
+    __table_args__ = (sa.Index("cdr_sum_largest", "organisation", "month", "bytes_total"), CLUSTERED)
+
+
+class CdrMonthTable(Named, table=True):
+    """All records of an organisation in one month, both directions, at most 2^63-1 bytes: nobody adds up its SIMs to read it."""
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    month: int = Field(primary_key=True)
+    bytes_total: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = CLUSTERED
 
 
 class InvoicePeriodTable(Named, table=True):
@@ -92,7 +104,9 @@ class InvoiceNumberTable(Named, table=True):
 class InvoiceTable(Named, table=True):
     """An invoice. Its figures never change. `sending`: it is being handed to the processor, or nobody knows whether it was.
 
-    `processor_invoice` is the processor's id for it, in `connect_account`. `pay_url` is where its recipient pays.
+    `processor_invoice` is the processor's id for it, in `connect_account`: known before it is sent there. `pay_url` is where its
+    recipient pays. `revision` counts what changed of a draft, so that what is sent is what was read; `discarded` the tries
+    at the processor that were given up for good.
     """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
@@ -101,6 +115,8 @@ class InvoiceTable(Named, table=True):
     number: str = Field(sa_type=sa.Text)
     status: str = Field(sa_type=sa.Text)
     sending: int = 0
+    revision: int = 0
+    discarded: int = 0
     currency: str = Field(sa_type=sa.Text)
     price_per_gb_cents: int = Field(sa_type=sa.BigInteger)
     platform_fee_bps: int
@@ -161,7 +177,7 @@ class PaymentRecordTable(Named, table=True):
     charge: str | None = Field(default=None, sa_type=sa.Text)
     body: str = Field(sa_type=sa.Text)
     as_of: float = Field(sa_type=sa.Double)
-    stage: int
+    stage: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (
         sa.Index("payment_record_list", "organisation", "kind", "created", "id"),
         sa.Index("payment_record_charge", "account", "kind", "charge"),
@@ -190,19 +206,30 @@ class ChargeRefundsTable(Named, table=True):
     updated: int = Field(sa_type=sa.BigInteger)
 
 
-class RefundAttemptTable(Named, table=True):
-    """A refund that was asked for through us. `state`: sending, done, failed or unknown. `processor_key`: the processor's key of it."""
+class PaymentAttemptTable(Named, table=True):
+    """A refund or a payout (`kind`) that was asked for through us. `state`: sending, done, failed or unknown.
+
+    `processor_key`: the processor's key of it; `claim_key`: the caller's own. `made`: the processor's id of what came of it.
+    """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
-    organisation: str = Field(index=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
     account: str = Field(sa_type=sa.Text)
-    charge: str = Field(sa_type=sa.Text)
+    kind: str = Field(sa_type=sa.Text)
+    charge: str | None = Field(default=None, sa_type=sa.Text)
     amount: int = Field(sa_type=sa.BigInteger)
+    currency: str = Field(sa_type=sa.Text)
     state: str = Field(sa_type=sa.Text)
     processor_key: str = Field(sa_type=sa.Text)
-    refund: str | None = Field(default=None, index=True, sa_type=sa.Text)
+    claim_key: str | None = Field(default=None, sa_type=sa.Text)
+    made: str | None = Field(default=None, sa_type=sa.Text)
     created: int = Field(sa_type=sa.BigInteger)
     updated: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = (
+        sa.Index("payment_attempt_claim", "organisation", "kind", "claim_key"),
+        sa.Index("payment_attempt_charge", "account", "charge"),
+        sa.Index("payment_attempt_state", "account", "state"),
+    )
 
 
 class PromotionTable(Named, table=True):
@@ -231,5 +258,6 @@ class IdentitySessionTable(Named, table=True):
     kind: str = Field(sa_type=sa.Text)
     status: str = Field(sa_type=sa.Text)
     reason: str | None = Field(default=None, sa_type=sa.Text)
+    return_url: str | None = Field(default=None, sa_type=sa.Text)
     created: int = Field(sa_type=sa.BigInteger)
     updated: int = Field(sa_type=sa.BigInteger)

@@ -1,4 +1,4 @@
-"""The SQLite store: reads inline on the loop, writes in group commits."""
+"""The SQLite store: reads inline on the loop, writes in group commits; what is long is done beside the loop."""
 
 import asyncio
 import sqlite3
@@ -10,6 +10,7 @@ from storage.checkpointer import Checkpointer
 from storage.connection import Connection
 from storage.group_commit import GroupWriter
 from storage.job import Job
+from storage.long import Long
 from storage.outage import outage, primary_code
 from storage.pragmas import enable_wal, open_file, tune
 from storage.statement import sqlite_dialect
@@ -30,13 +31,13 @@ class SqliteStore:
     def __init__(self, path: Path, *, busy_wait: float = BUSY_WAIT) -> None:
         first = open_file(path, busy_ms=round(busy_wait * 1000))
         enable_wal(first)
-        dialect = sqlite_dialect()
+        self._path, self._dialect = path, sqlite_dialect()
         self._checkpointer = Checkpointer(path)
-        self._writer = GroupWriter(WriteFile(path, dialect, busy_wait=busy_wait), self._checkpointer.notice)
+        self._writer = GroupWriter(WriteFile(path, self._dialect, busy_wait=busy_wait), self._checkpointer.notice)
         self._reader = open_file(path, busy_ms=READ_BUSY_MS)
         tune(self._reader)
         self._reader.execute("pragma query_only=on")
-        self._connection = Connection(self._reader, dialect)
+        self._connection = Connection(self._reader, self._dialect)
         self._looking: asyncio.AbstractEventLoop | None = None
         self._closed = False
         first.close()
@@ -46,8 +47,12 @@ class SqliteStore:
 
         Reads of one tick of the loop share one snapshot, since taking and leaving it costs as much as a query. What a caller
         has written it reads: it learns of the COMMIT in a later tick, after the snapshot of this one has ended.
+
+        A long one has a thread and a connection of its own.
         """
         try:
+            if isinstance(fn, Long):
+                return await asyncio.to_thread(self._read_long, lambda connection: fn(connection, *args, **kwargs))
             self._look(asyncio.get_running_loop())
             return fn(self._connection, *args, **kwargs)
         except sqlite3.Error as error:
@@ -56,6 +61,16 @@ class SqliteStore:
             if failure is None or primary_code(error) == sqlite3.SQLITE_READONLY:
                 raise
             raise failure from error
+
+    def _read_long(self, call: Callable[[Connection], T]) -> T:
+        raw = open_file(self._path, busy_ms=READ_BUSY_MS)
+        try:
+            tune(raw)
+            raw.execute("pragma query_only=on")
+            raw.execute("begin")
+            return call(Connection(raw, self._dialect))
+        finally:
+            raw.close()
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin this tick's snapshot, unless it has begun; one whose loop has ended is left first."""
@@ -80,7 +95,7 @@ class SqliteStore:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._writer.submit(Job(lambda connection: fn(connection, *args, **kwargs), future), loop)
+        self._writer.submit(Job(lambda connection: fn(connection, *args, **kwargs), future, long=isinstance(fn, Long)), loop)
         return await future
 
     async def aclose(self) -> None:

@@ -26,11 +26,22 @@ class WriteFile:
 
     def begin_patiently(self) -> None:
         """Open the transaction, waiting for another process's."""
+        if self._broken:
+            self._connect()
         self._raw.execute(f"pragma busy_timeout={self._busy_ms}")
         try:
             self._raw.execute("begin immediate")
         finally:
             self._raw.execute("pragma busy_timeout=0")
+
+    def finish(self, job: Member) -> None:
+        """The one job of a transaction that was begun for it, and its commit."""
+        try:
+            self.perform(job)
+        except sqlite3.Error:
+            self.rollback()
+            raise
+        self.commit()
 
     def perform(self, job: Member) -> None:
         """Run a job in a savepoint. Raises when SQLite has undone the whole transaction."""

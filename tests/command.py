@@ -49,12 +49,20 @@ def passes(name: str, command: list[str]) -> bool:
     return done.returncode == 0
 
 
+def keep_bytecode() -> None:
+    """Hundreds of processes start here: where no bytecode may be written beside the sources, it is kept apart, not made anew by each."""
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        sys.dont_write_bytecode = False
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(ROOT / ".venv" / "bytecode")
+
+
 def main(arguments: list[str]) -> int:
     os.chdir(ROOT)
+    keep_bytecode()
     if arguments:
         return int(pytest.main(arguments))
     failed = [name for name, command in CHECKS.items() if not passes(name, command)]
-    status = int(pytest.main(["-n", "2", "--dist", "loadfile"], plugins=[Summary(failed)]))
+    status = int(pytest.main(["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"], plugins=[Summary(failed)]))
     return status or int(bool(failed))
 
 

@@ -36,6 +36,11 @@ def server_url() -> str | None:
     Path(folder).chmod(0o755)
     server = get_server(Path(folder) / "data", cleanup_mode="delete")
     atexit.register(server.cleanup)
+    import psycopg
+
+    with psycopg.connect(server.get_uri(), autocommit=True) as admin:
+        admin.execute("alter system set fsync = off")  # it is thrown away: nothing of it has to outlive the machine
+        admin.execute("select pg_reload_conf()")
     return server.get_uri()
 
 

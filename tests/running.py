@@ -1,14 +1,15 @@
-"""A real server in a process of its own, as a user starts it."""
+"""A real server in a process of its own, as a user starts it; its imports were done before."""
 
 import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.nursery import reseller
 
 ROOT = Path(__file__).parent.parent
 
@@ -28,7 +29,7 @@ def start(data: Path, environment: Mapping[str, str] | None = None) -> Running:
     """`reseller serve --port 0 --json`; returns once it listens. Its log goes to `serve.log` in the data directory's parent."""
     log = data.with_name(f"{data.name}.log").open("ab")
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "transports.cli", "serve", "--port", "0", "--data", str(data), "--json"],
+        [reseller(), "serve", "--port", "0", "--data", str(data), "--json"],
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
         stdout=subprocess.PIPE,

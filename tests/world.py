@@ -9,15 +9,17 @@ async with open_world(tmp_path, CATALOGUE) as world:
 
 import hashlib
 import pickle
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import cast
 
 import httpx
 
 from clients.mail.letter import Letter
+from clients.payments.records import AccountKind
 from clients.sandbox.mail import MailCatcher
 from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.seed.build import build
@@ -35,6 +37,7 @@ from registry.pipeline import Pipeline
 from registry.ports import Sessions, SharedSecrets, Site
 from registry.restrictions import UNRESTRICTED, Restrictions
 from storage.accounts import add_member, create_organisation, create_person, remove_member, set_connection, set_tier
+from storage.connect import attach_account
 from storage.directory import StoreDirectory
 from storage.journal import StoreJournal
 from storage.keys import insert_key, revoke_key
@@ -49,7 +52,7 @@ from transports.http.door import HttpDoor
 from transports.http.inner import Inner
 from transports.http.rules import HttpRules
 from transports.logs import RequestLine
-from transports.payments import SIMULATED_KEY, simulated_processor
+from transports.payments import SIMULATED_KEY, hand_over, simulated_processor
 from transports.postman import Postman
 from transports.upstream import SIMULATED_TOKEN, simulated_pool
 
@@ -234,6 +237,59 @@ class World:
         await self.join(person, organisation, role)
         key_id, secret = await self.key(person, organisation)
         return Credentials(organisation, person, key_id, secret)
+
+    async def connect_payments(self, caller: Credentials, *, kind: AccountKind = "express", active: bool = True) -> str:
+        """An account of the caller's organisation at the payment processor, ready to be paid; its events are told."""
+        processor, now = self.pipeline.deps.payments, self.clock.now()
+        if kind == "express":
+            made = await processor.create_account(key=self.ids.new("key_"), email="owner@reseller.test", country="US", metadata={})
+            account = made.id
+        else:
+            account = str((await self.ask_payments("POST", "accounts", {"kind": kind}))["id"])
+        if active:
+            await self.ask_payments("POST", f"accounts/{account}", {"do": "enable"})
+        await self.store.write(
+            attach_account,
+            organisation=caller.organisation,
+            account=account,
+            kind=kind,
+            status="active" if active else "pending",
+            as_of=now,
+            now=now,
+        )
+        await self.settle_payments()
+        return account
+
+    async def charge(
+        self,
+        account: str,
+        amount: int,
+        currency: str,
+        fee: int = 0,
+        metadata: Mapping[str, str] | None = None,
+        outcome: str = "succeeded",
+    ) -> str:
+        """Somebody pays into an account at the processor; the service knows of it when `settle_payments` has told it. The charge's id."""
+        wanted: dict[str, object] = {
+            "account": account,
+            "amount": amount,
+            "currency": currency,
+            "fee": fee,
+            "metadata": metadata or {},
+            "outcome": outcome,
+        }
+        return str((await self.ask_payments("POST", "charges", wanted))["id"])
+
+    async def settle_payments(self) -> list[int]:
+        """Everything that happened at the processor is told to the door; what each telling was answered."""
+        answers: list[int] = []
+        while told := await self.payments.deliver(partial(hand_over, self.door)):
+            answers += told
+        return answers
+
+    async def ask_payments(self, method: str, path: str, body: dict[str, object] | None = None) -> dict[str, object]:
+        """The processor's control API (clients/sandbox/payments/control.py)."""
+        return cast("dict[str, object]", await self.payments.control(method, path, body))
 
 
 @cache

@@ -19,6 +19,7 @@ from transports.logs import Logs
 from transports.mcp.app import PATH as MCP_PATH
 from transports.mcp.app import McpDoor
 from transports.openapi.page import OpenapiPage
+from transports.payments import PAGES_PATH, keep_telling, show_pages
 from transports.reference.pages import ReferencePages
 from transports.service import Service, mcp_settings
 from transports.settings import Settings
@@ -54,9 +55,12 @@ class Application:
         self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
         self._openapi, self._docs = OpenapiPage(CATALOGUE, site), ReferencePages(CATALOGUE, site)
         self._identity = IdentityDoor(service, logs.report) if settings.own_identity else None
-        prefixes = ("/mcp", "/docs", "/.well-known", *(() if self._identity is None else (IDENTITY_PATH,)))
+        self._payments = service.payments.sandbox
+        prefixes = ["/mcp", "/docs", "/.well-known"]
+        prefixes += [] if self._identity is None else [IDENTITY_PATH]
+        prefixes += [] if self._payments is None else [PAGES_PATH]
         shown = None if self._identity is None else self._identity.refused
-        inner = Inner(self._inner, paths=frozenset(("/", "/openapi.json")), prefixes=prefixes, shown=shown)
+        inner = Inner(self._inner, paths=frozenset(("/", "/openapi.json")), prefixes=tuple(prefixes), shown=shown)
         self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=logs.request, fault=logs.fault, inner=inner)
         self._front = Forwarded(self.http, settings.trusted_proxies)
 
@@ -81,6 +85,9 @@ class Application:
         if self._identity is not None and self._identity.serves(path):
             await self._identity(scope, receive, send)
             return
+        if self._payments is not None and path.startswith(PAGES_PATH):
+            await show_pages(self._payments, scope, receive, send)
+            return
         app: App = self._docs
         if path == "/openapi.json":
             app = self._openapi
@@ -99,6 +106,8 @@ class Application:
             tasks.start_soon(service.postman.run)
             if service.upstream.sandbox is not None:
                 tasks.start_soon(keep_simulating, service.upstream.sandbox, self.http)
+            if self._payments is not None:
+                tasks.start_soon(keep_telling, self._payments, self.http)
             works = service.settings.worker if service.settings.worker is not None else service.settings.embedded
             done = anyio.Event()
             if works:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import anyio
 
 from clients.http import Outbound
-from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient, ProcessorSettings
+from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
 from clients.payments.port import Processor
+from clients.payments.settings import ProcessorSettings
 from registry.clock import Clock
 from registry.ids import Ids
+from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.settings import Settings, words
 
 if TYPE_CHECKING:  # the simulated processor and httpx are imported when it is first asked
@@ -23,6 +29,7 @@ SIMULATED_KEY = "sk_test_simulated_processor"
 SIMULATED_CLIENT = "ca_simulated_processor"
 PAGES_PATH = "/sandbox/payments"
 WEBHOOK_PATH = "/v1/operator-billing/payments-webhook"
+BETWEEN_DELIVERIES = 1.0
 
 
 @dataclass(slots=True)
@@ -37,41 +44,75 @@ class PaymentWay:
         await self.processor.aclose()
 
 
-def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str) -> PaymentWay:
+def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, report: Callable[[str], None] = print) -> PaymentWay:
     """Nothing is connected or simulated before the first call."""
     if settings.simulates_payments:
-        secret = "whsec_" + base64.urlsafe_b64encode(ids.bytes(24)).decode()
+        drawn = ids.bytes(30)
+        secret = "whsec_" + base64.urlsafe_b64encode(drawn[:24]).decode()
         from clients.sandbox.payments.sandbox import PaymentsSandbox  # only where it is simulated
 
         sandbox = PaymentsSandbox(
             wall=clock.now,
             pages_url=base_url + PAGES_PATH,
             key=SIMULATED_KEY,
+            client_id=SIMULATED_CLIENT,
             webhook_secret=secret,
-            webhook_url=base_url + WEBHOOK_PATH,
+            webhook_url="/".join(base_url.split("/")[:3]) + WEBHOOK_PATH,  # it comes to us behind what takes a path off our address
             state_file=settings.data / "payments-sandbox.json" if settings.embedded else None,
-            seed=settings.sandbox_seed,
+            seed=int.from_bytes(drawn[24:]),  # the same ids a second time would name other accounts of another state
+            report=report,
         )
         return PaymentWay(simulated_processor(sandbox), sandbox)
-    wire = ProcessorSettings(
+    return PaymentWay(ProcessorClient(processor_settings(settings), Outbound(PROCESSOR_LIMITS)), None)
+
+
+def processor_settings(settings: Settings) -> ProcessorSettings:
+    """The wire of a real processor."""
+    return ProcessorSettings(
         key=settings.payments_key.get_secret_value(),
         webhook_secrets=words(settings.payments_webhook_secret.get_secret_value()),
         client_id=settings.payments_client_id,
         url=settings.payments_url,
         connect_url=settings.payments_connect_url,
     )
-    return PaymentWay(ProcessorClient(wire, Outbound(PROCESSOR_LIMITS)), None)
 
 
 def simulated_processor(sandbox: PaymentsSandbox) -> Processor:
-    """The real client; its calls never leave the process."""
+    """The real client; its calls never leave the process, and what fails is asked again at once."""
 
     def transport() -> httpx.AsyncBaseTransport:
-        import httpx  # start-up budget
+        from clients.sandbox.payments.transport import PaymentsTransport  # brings httpx
 
-        return httpx.ASGITransport(app=sandbox.app, raise_app_exceptions=False)
+        return PaymentsTransport(sandbox)
 
     wire = ProcessorSettings(
-        key=sandbox.key, webhook_secrets=(sandbox.webhook_secret,), client_id=SIMULATED_CLIENT, url=SIMULATED, connect_url=SIMULATED
+        key=sandbox.key,
+        webhook_secrets=(sandbox.webhook_secret,),
+        client_id=sandbox.client_id,
+        url=SIMULATED,
+        connect_url=sandbox.pages_url,
+        pauses=(0.0, 0.0),
     )
     return ProcessorClient(wire, Outbound(PROCESSOR_LIMITS, transport=transport))
+
+
+async def show_pages(sandbox: PaymentsSandbox, scope: Scope, receive: Receive, send: Send) -> None:
+    """One request to its pages, which know nothing of what their address begins with."""
+    await sandbox.pages({**scope, "path": cast(HttpScope, scope)["path"].removeprefix(PAGES_PATH)}, receive, send)
+
+
+async def keep_telling(sandbox: PaymentsSandbox, app: App) -> None:
+    """Hand what happened at the simulated processor to our own door, until cancelled."""
+    while True:
+        await anyio.sleep(BETWEEN_DELIVERIES)
+        if sandbox.begun:  # else nobody has asked yet: nothing has happened there
+            await sandbox.deliver(partial(hand_over, app))
+
+
+async def hand_over(app: App, url: str, body: bytes, headers: Mapping[str, str]) -> int:
+    """One event through the door, as if it had come over the network."""
+    import httpx  # only where there is something to hand over
+
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport) as http:
+        return (await http.post(url, content=body, headers=headers)).status_code

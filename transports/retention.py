@@ -9,8 +9,10 @@ from storage.authorizations import sweep_authorizations
 from storage.browser_sessions import sweep_sessions
 from storage.claims import sweep_claims
 from storage.confirm import sweep_tokens
+from storage.connect_states import sweep_states
 from storage.mail import sweep_mails
 from storage.oauth_clients import sweep_clients
+from storage.payment_events import sweep_payment_events
 from storage.placed import sweep_placed
 from storage.quota import sweep_counts
 from storage.refresh_tokens import sweep_refresh_tokens
@@ -24,6 +26,8 @@ from transports.chores import Chore
 EVERY_SECONDS = 60.0
 HOUR, DAY = 3600, 86_400
 AUDIT_SECONDS = 90 * DAY
+# The processor tells an event again for days, and a person there for weeks.
+PAYMENT_EVENTS_SECONDS = 90 * DAY
 LOOKS_SECONDS = HOUR
 # Twice as long as evidence is looked for before a person has to settle a draw.
 PLACED_SECONDS = 48 * HOUR
@@ -50,12 +54,13 @@ def retention(store: Store, clock: Clock) -> Chore:
 
 
 async def forget_calls(store: Store, now: float) -> None:
-    """Looks at stocks, placed packages, confirm tokens, claims and the audit log."""
+    """Looks at stocks, placed packages, confirm tokens, claims, the audit log and the processor's events."""
     await store.write(sweep_looks, before=now - LOOKS_SECONDS)
     await store.write(sweep_placed, before=now - PLACED_SECONDS)
     await store.write(sweep_tokens, now=now)
     await store.write(sweep_claims, now=now)
     await store.write(sweep_audit, before=now - AUDIT_SECONDS)
+    await store.write(sweep_payment_events, before=now - PAYMENT_EVENTS_SECONDS)
 
 
 async def forget_visits(store: Store, now: float) -> None:
@@ -71,6 +76,7 @@ async def forget_visits(store: Store, now: float) -> None:
 async def forget_logins(store: Store, now: float) -> None:
     """What programs were let do, from the request to the grant, and the programs that nobody uses."""
     await store.write(sweep_authorizations, now=now)
+    await store.write(sweep_states, now=now)
     await store.write(sweep_refresh_tokens, now=now)
     await store.write(sweep_grants, before=now - GRANTS_SECONDS)
     await store.write(sweep_clients, before=now - STILLBORN_CLIENTS_SECONDS)

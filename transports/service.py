@@ -243,7 +243,7 @@ def build_service(
     blocks, directory = QuotaBlocks(store, limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
     way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}")
-    payments = open_payments(settings, clock, ids, site.base_url)
+    payments = open_payments(settings, clock, ids, site.base_url, report)
     rings = (bell, letter_bell)
     deps = make_deps(settings, store, keyring, clock, ids, way, payments, secrets, site, journal.replica, apart=apart, rings=rings)
     worker = make_worker(settings, deps, sender, report, looks=deps.draws)

@@ -22,6 +22,8 @@ MAIL_FROM = re.compile(rf"[^<>@\x00-\x1f\x7f]{{0,64}}<{MAILBOX}>|{MAILBOX}")
 SMTP_URL = re.compile(r"smtps?://(?:[^:@/?#\[\]\s]+(?::[^:@/?#\[\]\s]*)?@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?/?")
 SHARED_SECRETS = ("internal_api_key", "storefront_api_key", "bridge_webhook_secret")
 SHORTEST_SECRET = 16
+PROCESSOR_KEY = re.compile(r"(sk|rk)_(test|live)_[A-Za-z0-9_]{8,240}")
+PROCESSOR_SECRET = re.compile(r"whsec_[A-Za-z0-9+/=_-]{8,240}")
 HTTPS_IN_PRODUCTION = (
     "base_url",
     "auth_issuer",
@@ -248,9 +250,9 @@ def check_payments(settings: Settings) -> None:
     key, secret = settings.payments_key.get_secret_value(), settings.payments_webhook_secret.get_secret_value()
     if bool(key) != bool(secret):
         raise ValueError("SERVICE_PAYMENTS_KEY and SERVICE_PAYMENTS_WEBHOOK_SECRET go together; set both or neither")
-    if key and not re.fullmatch(r"(sk|rk)_(test|live)_[A-Za-z0-9_]{8,240}", key):
+    if key and not PROCESSOR_KEY.fullmatch(key):
         raise ValueError("SERVICE_PAYMENTS_KEY must be a secret or restricted key: sk_test_..., sk_live_..., rk_test_... or rk_live_...")
-    if any(not re.fullmatch(r"whsec_[A-Za-z0-9+/=_-]{8,240}", one) for one in words(secret)):
+    if any(not PROCESSOR_SECRET.fullmatch(one) for one in words(secret)):
         raise ValueError("SERVICE_PAYMENTS_WEBHOOK_SECRET must be whsec_..., as the processor shows it for the endpoint; several by comma")
     for name in ("payments_url", "payments_connect_url"):
         address: str = getattr(settings, name)

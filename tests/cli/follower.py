@@ -9,7 +9,8 @@ from queue import Queue
 from threading import Thread
 from typing import IO
 
-from tests.cli.reseller import COMMAND, environment
+from tests.cli.reseller import environment
+from tests.nursery import reseller
 
 SECONDS = 20
 
@@ -70,7 +71,7 @@ def hear_interrupts() -> None:
 def following(*words: str, cwd: Path, **settings: str) -> Generator[Follower]:
     """The command under way; killed when the block ends before it."""
     with subprocess.Popen(
-        [*COMMAND, *words],
+        [reseller(), *words],
         cwd=cwd,
         env=environment(settings),
         stdout=subprocess.PIPE,

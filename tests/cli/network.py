@@ -9,13 +9,14 @@ from pathlib import Path
 
 import httpx
 
-from tests.cli.reseller import COMMAND, environment
+from tests.cli.reseller import environment
+from tests.nursery import reseller
 
 
 @contextmanager
 def network(place: Path, *words: str) -> Generator[tuple[httpx.Client, str]]:
     """The server under way, and all that it printed before its first request."""
-    command = [*COMMAND, "sandbox", "ocs", "--port", "0", "--lines", "40", "--history-days", "0", *words]
+    command = [reseller(), "sandbox", "ocs", "--port", "0", "--lines", "40", "--history-days", "0", *words]
     with subprocess.Popen(command, cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -1,10 +1,13 @@
 """What `serve` prints for people."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from registry.ports import Site
 from tests.cli.reseller import refused, said
 from transports.cli.banner import Started
+from transports.cli.serve import payments_of
+from transports.settings import load_settings
 
 SITE = Site(
     base_url="http://127.0.0.1:8000",
@@ -16,9 +19,11 @@ SITE = Site(
 )
 
 
+TREE = Started(SITE, "data/service.db", "demo", "org_1", None, 1, 19, "simulated", "reseller keys create NAME --data data")
+
+
 def tree(api_key: str | None) -> str:
-    started = Started(SITE, "data/service.db", "demo", "org_1", api_key, 1, 19, "simulated", "reseller keys create NAME --data data")
-    return started.as_tree()
+    return replace(TREE, api_key=api_key).as_tree()
 
 
 def test_the_first_start_prints_its_key_and_a_call_with_it() -> None:
@@ -34,6 +39,15 @@ def test_a_later_start_tells_how_to_get_a_key_and_prints_a_call_that_the_shell_f
     assert "a new one: reseller keys create NAME --data data" in text
     assert '-H "Authorization: Bearer $RESELLER_API_KEY"' in text
     assert '"Authorization": "Bearer <API_KEY>"' in text
+
+
+def test_it_says_which_payment_processor_it_is_and_how_to_take_another() -> None:
+    settings = load_settings({})
+    assert payments_of(settings).startswith("simulated in this process, no real money; a real one by SERVICE_PAYMENTS_KEY")
+    started = replace(TREE, payments=payments_of(settings))
+    assert "─ Payments  simulated in this process" in started.as_tree()
+    for key, mode in (("sk_live_12345678", "real, live mode"), ("rk_test_12345678", "real, test mode")):
+        assert payments_of(load_settings({}, payments_key=key, payments_webhook_secret="whsec_12345678")) == mode
 
 
 def test_the_configuration_follows_the_server_and_the_organisation_that_are_named(tmp_path: Path) -> None:

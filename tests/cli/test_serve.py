@@ -126,7 +126,8 @@ def test_a_file_that_is_no_database_is_told_in_one_line(tmp_path: Path) -> None:
         ({"SERVICE_PROT": "1"}, "unknown setting SERVICE_PROT; did you mean SERVICE_PORT? `reseller doctor` lists the known ones\n"),
         (
             {"SERVICE_ENV": "production"},
-            "SERVICE_ENV=production needs SERVICE_DATABASE_URL, SERVICE_SECRET_KEYS, SERVICE_SMTP_URL, SERVICE_BASE_URL, "
+            "SERVICE_ENV=production needs SERVICE_DATABASE_URL, SERVICE_SECRET_KEYS, SERVICE_PAYMENTS_KEY, "
+            "SERVICE_PAYMENTS_WEBHOOK_SECRET, SERVICE_SMTP_URL, SERVICE_BASE_URL, "
             "SERVICE_OCS_URL, SERVICE_MAIL_FROM; "
             "nothing falls back to a simulation there\n",
         ),

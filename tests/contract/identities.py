@@ -13,6 +13,7 @@ from registry.limits import Role, Scope, Tier
 from registry.operation import Auth
 from registry.spelling import shown
 from tests.contract.cast import IDENTITIES, By, Identity, Narrow, Place
+from tests.contract.payments import UNCONNECTED
 from tests.contract.stage import ID, NEVER
 
 PATH = Path(__file__).resolve().parents[2] / "docs" / "identities.md"
@@ -32,12 +33,16 @@ class Answer(NamedTuple):
 MEMBERS = {By.KEY, By.SESSION, By.LOGIN}
 TAKERS = {
     Auth.PUBLIC: set(By),
+    Auth.SIGNATURE: set(),
     Auth.INTERNAL: {By.SHARED},
     Auth.BRIDGE: {By.SHARED},
     Auth.BEARER: MEMBERS,
     Auth.SESSION: {By.SESSION, By.LOGIN},
 }
-"""Which credentials each kind of operation takes (api.md 5.1). Without a secret of its own the bridge's route takes the internal key."""
+"""Which credentials each kind of operation takes (api.md 5.1). Without a secret of its own the bridge's route takes the internal key.
+
+Where the credential is a signature over the body, none of these has it.
+"""
 CARRIED = {
     Scope.NONE: {(tier, role) for tier in Tier for role in Role},
     Scope.READ: {(tier, role) for tier in Tier for role in Role},
@@ -103,7 +108,8 @@ def by_login(operation: AnyOperation, who: Identity) -> Answer | None:
 def by_restriction(operation: AnyOperation, who: Identity) -> Answer | None:
     """A restricted key calls what its restriction lets it, and only for what stands in it."""
     if who.narrow in (Narrow.READ_ONLY, Narrow.OTHER_TOOLSET):
-        return None if who.narrow is Narrow.READ_ONLY and operation.read_only else RESTRICTED
+        reads = operation.read_only and operation.scope is not Scope.ADMIN
+        return None if who.narrow is Narrow.READ_ONLY and reads else RESTRICTED
     if who.narrow in (Narrow.LINE, Narrow.OTHER_LINE):
         return None if names(operation, "iccid") and who.narrow is Narrow.LINE else RESTRICTED
     if who.narrow in (Narrow.ACCOUNT, Narrow.OTHER_ACCOUNT):
@@ -123,8 +129,19 @@ def by_account(operation: AnyOperation, who: Identity) -> Answer | None:
 
 
 def by_offer(operation: AnyOperation, who: Identity) -> Answer | None:
-    """One operation says that it is not offered."""
-    return Answer(501, "PROVISIONING_NOT_SUPPORTED") if operation.id == NEVER else None
+    """Some operations say that they are not offered."""
+    return Answer(501, NEVER[operation.id]) if operation.id in NEVER else None
+
+
+def by_payment_account(operation: AnyOperation, who: Identity) -> Answer | None:
+    """Whoever is elsewhere has no account at the payment processor."""
+    elsewhere = who.place is not Place.HERE and operation.id in UNCONNECTED
+    return Answer(409, "payments_not_connected") if elsewhere else None
+
+
+def by_consent(operation: AnyOperation, who: Identity) -> Answer | None:
+    """A consent is finished by the person who began it, who is none of these."""
+    return Answer(400, "invalid_request") if operation.id == "operator_billing_connect_oauth_complete" else None
 
 
 def by_owner(operation: AnyOperation, who: Identity) -> Answer | None:
@@ -170,9 +187,11 @@ RULES: tuple[Callable[[AnyOperation, Identity], Answer | None], ...] = (
     by_login,
     by_restriction,
     by_offer,
+    by_payment_account,
     by_owner,
     by_maker,
     by_limit,
+    by_consent,
     done,
 )
 

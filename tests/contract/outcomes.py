@@ -13,7 +13,7 @@ from tests.contract.stage import NEVER, Answered, House, Input, Stage, key_for
 
 PATH = Path(__file__).resolve().parents[2] / "docs" / "outcomes.md"
 COMMAND = "UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_outcomes.py"
-LENIENT = {"receive_bridge4ip_webhook", "observe_connectivity_event"}
+LENIENT = {"receive_bridge4ip_webhook", "observe_connectivity_event", "operator_billing_payments_webhook"}
 REFUSAL, TRAFFIC_LIMIT = 14, 100
 
 
@@ -144,7 +144,23 @@ NAMELESS = {
     "onboarding_connect_ocs_token",
     "invite_member",
     "list_audit_log",
-    NEVER,
+    "ingest_cdr_events",
+    "aggregate_cdr",
+    "list_invoices",
+    "update_billing_config",
+    "operator_billing_update_payout_schedule",
+    "operator_billing_create_manual_payout",
+    "operator_billing_list_charges",
+    "operator_billing_list_refunds",
+    "operator_billing_list_disputes",
+    "operator_billing_list_payouts",
+    "operator_billing_list_fees",
+    "operator_billing_list_fraud_reviews",
+    "operator_billing_list_value_lists",
+    "operator_identity_create_session",
+    "operator_create_promotion",
+    "operator_list_promotions",
+    *NEVER,
 }
 
 

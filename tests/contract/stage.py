@@ -28,6 +28,7 @@ from storage.invitations import keep_invitation
 from storage.issuance import Drawn, NewIssuance, begin_issuance, issue
 from tests.contract.fleet import ACCOUNT, FJORD, Own, drawn, new_network, opened
 from tests.contract.founding import found
+from tests.contract.payments import prepared, signature
 from tests.registry.ledgers import AuditRow, audited, used
 from tests.world import HOST, ORIGIN, SITE, Credentials, World, open_world
 from transports.http.asgi import Receive, Scope, Send
@@ -42,13 +43,15 @@ SECRETS = SharedSecrets(internal=INTERNAL)
 SETTINGS = McpSettings(version="1.0.0", state_keys=(bytes(range(32)),), allowed_hosts=(HOST,), allowed_origins=(ORIGIN,))
 MODERN = "2026-07-28"
 ID = re.compile(r"[a-z]{2,4}_[0-9a-z]{26}")
+SIGNED = "the processor's signature"
+"""In place of a credential: the body is signed."""
 DIGITS = re.compile(r"\b[0-9]{6}\b")
 OPERATIONS = tuple(CATALOGUE.operations.values())
 AFFILIATE = "K7M2XQ4P"
 """The documented code of whoever brings organisations."""
-NEVER = "create_subscriber"
-"""One operation is there to say that it is not offered, whatever the input."""
-SERVED = tuple(o for o in OPERATIONS if o.id != NEVER)
+NEVER = {"create_subscriber": "PROVISIONING_NOT_SUPPORTED", "operator_billing_decline_fraud_review": "not_implemented"}
+"""Operations that are there to say, with these codes, that they are not offered."""
+SERVED = tuple(o for o in OPERATIONS if o.id not in NEVER)
 ROLLBACK, VERIFY = "rollback_esim_issuance", "signup_verify"
 MOVE, RESUME, PERIOD = "move_subscriber_range_to_account", "stop_resume_recurring_package", "modify_subscriber_package_active_period"
 Input = dict[str, Any]
@@ -103,7 +106,7 @@ class Stage:
 
     def fitted(self, operation: AnyOperation, example: Mapping[str, Any]) -> Input:
         """An example's input with this organisation's ids in place of the documented ones."""
-        given: Input = {name: self._fit(operation, name, value) for name, value in example.items()}
+        given: Input = {name: self._fit(operation, name, value) for name, value in example.items() if name not in self.proof}
         if operation.id == "confirm_connectivity_intent":
             given["id"] = self.waiting
         return given | self.proof
@@ -162,6 +165,8 @@ class House:
             await self._draw(stage, str(operation.examples[0].input["idempotencyKey"]))
         if operation is not None and operation.id == VERIFY:
             stage.proof = await self._sign_up(stage)
+        if operation is not None:
+            stage.proof = stage.proof | await prepared(self.world, who, operation.id)
         if furnished and (operation is None or CATALOGUE.toolset_of[operation.id] in ("connectivity", "setup")):
             await self._furnish(stage, tier)
         return stage
@@ -238,7 +243,7 @@ class House:
     def credential(self, operation: AnyOperation, stage: Stage) -> str | None:
         """What the operation takes."""
         session = f"session.{stage.who.person}.{stage.who.organisation}"
-        other = {Auth.INTERNAL: INTERNAL, Auth.BRIDGE: INTERNAL, Auth.PUBLIC: None, Auth.SESSION: session}
+        other = {Auth.INTERNAL: INTERNAL, Auth.BRIDGE: INTERNAL, Auth.PUBLIC: None, Auth.SESSION: session, Auth.SIGNATURE: SIGNED}
         return other.get(operation.auth, stage.who.secret)
 
     def client(self, secret: str | None) -> httpx.AsyncClient:
@@ -260,8 +265,11 @@ class House:
         sure: bool = False,
     ) -> Answered:
         """One call over HTTP; whoever is sure sends the confirm token back at once."""
-        async with self.client(secret) as client:
-            answer = await client.send(request_of(client, operation, given, key, token))
+        async with self.client(None if secret == SIGNED else secret) as client:
+            request = request_of(client, operation, given, key, token)
+            if secret == SIGNED:
+                request.headers["Stripe-Signature"] = signature(self.world, request.content)
+            answer = await client.send(request)
         json = answer.headers["content-type"] == "application/json"
         body = answer.json() if json and answer.content else None
         if sure and answer.status_code == 202 and body is not None:

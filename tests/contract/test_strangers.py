@@ -75,8 +75,8 @@ def check(who: str, operation: AnyOperation, said: Answered, stage: Stage, given
         assert said.status == 401, (who, said.body)
     elif who == "alone" and operation.organisation:
         assert said.status in (400, 409) and said.body["code"] == "organization_required", said.body
-    elif operation.id == NEVER:
-        assert said.body["code"] in ("upgrade_required", "PROVISIONING_NOT_SUPPORTED"), said.body
+    elif operation.id in NEVER:
+        assert said.body["code"] in ("upgrade_required", NEVER[operation.id]), said.body
     elif names_it and operation.upstream:
         assert said.body.get("code") in ("not_found", "upgrade_required", "org_not_connected"), (who, said.body)
     elif said.status == 502:

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from tests.docs.blocks import Block, blocks
+from tests.nursery import reseller
 from tests.running import Running
 
 ADDRESS = "http://127.0.0.1:8000"
@@ -12,8 +13,8 @@ ADDRESS = "http://127.0.0.1:8000"
 
 def shell(place: Path, text: str, **environment: str) -> subprocess.Popen[str]:
     """A shell of a reader who has followed the README so far, in a process group of its own."""
-    path = f"{place / '.venv' / 'bin'}:{os.environ['PATH']}"
-    given = {**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1", "SERVICE_PORT": "0", **environment}
+    path = f"{reseller().parent}:{place / '.venv' / 'bin'}:{os.environ['PATH']}"
+    given = {**os.environ, "PATH": path, "SERVICE_PORT": "0", **environment}
     return subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", text],
         cwd=place,

@@ -225,7 +225,20 @@ async def another_process(stage: Stage) -> World:
         log=first.lines.append,
         fault=lambda *fault: faults.append(fault),
     )
-    return World(door, pipeline, first.store, first.clock, first.ids, journal, blocks, first.sandbox, first.payments, first.lines, first.postman, faults)
+    return World(
+        door,
+        pipeline,
+        first.store,
+        first.clock,
+        first.ids,
+        journal,
+        blocks,
+        first.sandbox,
+        first.payments,
+        first.lines,
+        first.postman,
+        faults,
+    )
 
 
 @asynccontextmanager

@@ -16,8 +16,9 @@ from clients.http import Outbound
 from clients.ocs.client import Ocs
 from clients.ocs.pool import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
-from tests.cli.reseller import COMMAND, environment
+from tests.cli.reseller import environment
 from tests.kill.clock import SharedClock
+from tests.nursery import reseller
 
 TOKEN = "sandbox-7001-token"
 ACCOUNTS = (8101, 8103)
@@ -141,7 +142,7 @@ async def network(place: Path) -> AsyncGenerator[Network]:
     words = ("sandbox", "ocs", "--port", "0", "--lines", str(LINES), "--history-days", "0", "--row-cap", "5000")
     with (place / "sandbox.log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
-            *COMMAND, *words, cwd=place, env=environment(), stdout=asyncio.subprocess.PIPE, stderr=log
+            reseller(), *words, cwd=place, env=environment(), stdout=asyncio.subprocess.PIPE, stderr=log
         )
     assert process.stdout is not None
     found = re.search(rb"http://[0-9.]+:\d+", await process.stdout.readline())

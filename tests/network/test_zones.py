@@ -132,8 +132,8 @@ async def test_a_zone_takes_no_foreign_profile(stage: Stage, profile: int) -> No
 async def test_a_malformed_zone_reaches_nothing(stage: Stage) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"tadigList": []}, "tadigList"),
-        ({"tadigList": ["NO"]}, "tadigList.0"),
-        ({"tadigList": ["NOR-A"]}, "tadigList.0"),
+        ({"tadigList": ["NO"]}, "tadigList[0]"),
+        ({"tadigList": ["NOR-A"]}, "tadigList[0]"),
         ({"tadigList": "NORAA"}, "tadigList"),
         ({"locationZoneName": ""}, "locationZoneName"),
         ({"networkProfileId": True}, "networkProfileId"),

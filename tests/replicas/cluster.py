@@ -14,8 +14,9 @@ import httpx
 import psycopg
 
 from storage.migrate import upgrade
-from tests.cli.reseller import COMMAND, environment
+from tests.cli.reseller import environment
 from tests.databases import postgres_url
+from tests.nursery import reseller
 from tests.running import Running, running
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -67,7 +68,7 @@ class Cluster:
         """One more worker, once it runs."""
         port = free_port()
         given = environment({**self.settings, "SERVICE_METRICS_PORT": str(port)})
-        process = subprocess.Popen([*COMMAND, "worker"], cwd=self.place, env=given, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([reseller(), "worker"], cwd=self.place, env=given, stderr=subprocess.PIPE, text=True)
         self.stack.callback(finish, process)
         assert process.stderr is not None
         assert json.loads(process.stderr.readline())["text"] == "worker runs"

@@ -16,6 +16,8 @@ PRODUCTION = {
     "SERVICE_SECRET_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
     "SERVICE_BASE_URL": "https://esim.example",
     "SERVICE_OCS_URL": "https://ocs.example/v1",
+    "SERVICE_PAYMENTS_KEY": "sk_live_hidden_word_0123456789",
+    "SERVICE_PAYMENTS_WEBHOOK_SECRET": "whsec_hidden-word-0123456789",
     "SERVICE_SMTP_URL": "smtps://mailer:hidden-word@mail.example",
     "SERVICE_MAIL_FROM": "Connectivity <noreply@esim.example>",
 }
@@ -130,7 +132,46 @@ def test_a_base_url_is_a_web_address(address: str) -> None:
     assert load_settings({"SERVICE_BASE_URL": address}).base_url == address
 
 
-@pytest.mark.parametrize("name", ["SERVICE_BASE_URL", "SERVICE_AUTH_ISSUER", "SERVICE_AUTH_JWKS_URL"])
+PAYMENTS = {name: PRODUCTION[name] for name in ("SERVICE_PAYMENTS_KEY", "SERVICE_PAYMENTS_WEBHOOK_SECRET")}
+TOGETHER = "SERVICE_PAYMENTS_KEY and SERVICE_PAYMENTS_WEBHOOK_SECRET go together; set both or neither"
+
+
+@pytest.mark.parametrize("alone", PAYMENTS)
+def test_a_processors_key_and_its_webhook_secret_go_together(alone: str) -> None:
+    assert refusal({alone: PAYMENTS[alone]}) == TOGETHER
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "SERVICE_PAYMENTS_KEY",
+            "pk_live_0123456789",
+            "must be a secret or restricted key: sk_test_..., sk_live_..., rk_test_... or rk_live_...",
+        ),
+        (
+            "SERVICE_PAYMENTS_WEBHOOK_SECRET",
+            "hunter2-hunter2",
+            "must be whsec_..., as the processor shows it for the endpoint; several by comma",
+        ),
+        ("SERVICE_PAYMENTS_URL", "https://u:p@pay.example", "must be http(s)://host[:port]/path without user, query or fragment"),
+    ],
+)
+def test_a_wrong_payment_setting_is_named_and_not_repeated(name: str, value: str, message: str) -> None:
+    assert refusal(PAYMENTS | {name: value}) == f"{name} {message}"
+
+
+def test_addresses_of_a_processor_without_a_key_are_refused() -> None:
+    said = "SERVICE_PAYMENTS_URL, _CONNECT_URL and _CLIENT_ID are of no use without SERVICE_PAYMENTS_KEY"
+    assert refusal({"SERVICE_PAYMENTS_CLIENT_ID": "ca_0123456789"}) == said
+
+
+@pytest.mark.parametrize(("given", "bps"), [({}, 100), ({"SERVICE_PLATFORM_FEE_BPS": "250"}, 250), (PAYMENTS, 0)])
+def test_the_platform_fee_is_one_per_cent_where_payments_are_simulated_and_else_what_is_set(given: dict[str, str], bps: int) -> None:
+    assert load_settings(given).fee_bps == bps
+
+
+@pytest.mark.parametrize("name", ["SERVICE_BASE_URL", "SERVICE_AUTH_ISSUER", "SERVICE_AUTH_JWKS_URL", "SERVICE_PAYMENTS_URL"])
 def test_in_production_addresses_that_tokens_travel_to_are_https(name: str) -> None:
     login = {"SERVICE_AUTH_ISSUER": "https://login.example", "SERVICE_AUTH_JWKS_URL": "https://login.example/jwks"}
     assert load_settings(PRODUCTION | login)
@@ -147,6 +188,12 @@ def test_production_does_not_start_without(missing: str) -> None:
     assert refusal(given) == f"SERVICE_ENV=production needs {missing}; nothing falls back to a simulation there"
 
 
+def test_production_does_not_start_with_a_simulated_processor() -> None:
+    given = {name: value for name, value in PRODUCTION.items() if name not in PAYMENTS}
+    needs = "SERVICE_PAYMENTS_KEY, SERVICE_PAYMENTS_WEBHOOK_SECRET"
+    assert refusal(given) == f"SERVICE_ENV=production needs {needs}; nothing falls back to a simulation there"
+
+
 @pytest.mark.parametrize(("name", "value"), [("SERVICE_WEBHOOK_ALLOW_NETS", "127.0.0.0/8"), ("SERVICE_DEMO", "true")])
 def test_production_does_not_start_with(name: str, value: str) -> None:
     assert refusal(PRODUCTION | {name: value}).startswith(f"{name} is for ")
@@ -155,7 +202,7 @@ def test_production_does_not_start_with(name: str, value: str) -> None:
 def test_production_with_all_it_needs_starts_without_demo_data_and_shows_no_secret() -> None:
     settings = load_settings(PRODUCTION)
     assert (settings.embedded, settings.with_demo) == (False, False)
-    assert "hidden-word" not in repr(settings) and "AAECAwQF" not in repr(settings)
+    assert not [word for word in ("hidden-word", "hidden_word", "AAECAwQF") if word in repr(settings)]
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -22,6 +22,7 @@ class Started:
     upstream: str
     new_key: str
     """The command that makes another key, as it can be pasted."""
+    payments: str = ""
 
     def as_json(self) -> str:
         """One line; `api_key` is null when the key was made by an earlier start, since only its digest is kept."""
@@ -54,6 +55,7 @@ class Started:
             ("OpenAPI", f"{self.site.base_url}/openapi.json"),
             ("Database", self.database),
             ("Upstream", self.upstream),
+            *([("Payments", self.payments)] if self.payments else []),
             ("Mode", mode),
             ("Key", shown),
         ]

@@ -29,16 +29,19 @@ def make_app(words: list[str]) -> typer.Typer:
         return app
     from transports.cli.audit import audit
     from transports.cli.call import call_app
+    from transports.cli.cdr import cdr_app
     from transports.cli.database import database_app
     from transports.cli.doctor import doctor
     from transports.cli.documents import openapi, reference
     from transports.cli.events import events_app
+    from transports.cli.invoice import invoice_app
     from transports.cli.issuance import issuance_app
     from transports.cli.keys import keys_app
     from transports.cli.login import login, logout
     from transports.cli.mcp import mcp_app
     from transports.cli.members import members_app
     from transports.cli.org import org_app
+    from transports.cli.payments import payments_app
     from transports.cli.sandbox import sandbox_app
     from transports.cli.trigger import trigger
     from transports.cli.version import whole
@@ -56,6 +59,9 @@ def make_app(words: list[str]) -> typer.Typer:
     app.add_typer(members_app, name="members")
     app.command()(audit)
     app.add_typer(issuance_app, name="issuance")
+    app.add_typer(invoice_app, name="invoice")
+    app.add_typer(payments_app, name="payments")
+    app.add_typer(cdr_app, name="cdr")
     app.add_typer(database_app, name="db")
     app.add_typer(mcp_app, name="mcp")
     app.add_typer(sandbox_app, name="sandbox")

@@ -19,19 +19,21 @@ from storage.directory import find_subject
 from storage.people import find_by_address
 from transports.cli.connect import assign, connect, connection_of, disconnect, unassign
 from transports.cli.failure import Failure
+from transports.cli.fee import set_fee
 from transports.cli.local import open_local
 from transports.cli.operator import done_here
 from transports.cli.render import print_line
 from transports.settings import load_settings
 
 org_app = typer.Typer(
-    no_args_is_help=True, help="Create and list organisations, change their tier, connect them, say which account is theirs."
+    no_args_is_help=True, help="Create and list organisations, change their tier and fee, connect them, say which account is theirs."
 )
 Data = Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")]
 org_app.command("connect")(connect)
 org_app.command("disconnect")(disconnect)
 org_app.command("assign")(assign)
 org_app.command("unassign")(unassign)
+org_app.command("set-fee")(set_fee)
 
 
 @org_app.command("create")

@@ -12,6 +12,7 @@ import typer
 
 from registry.clock import SystemClock
 from transports.cli.failure import Failure
+from transports.cli.sandbox_payments import payments
 
 if TYPE_CHECKING:
     from clients.sandbox.ocs.state import World
@@ -32,6 +33,9 @@ class ClockPolicy(StrEnum):
 @sandbox_app.callback()
 def sandbox() -> None:
     """Run simulated outside systems."""
+
+
+sandbox_app.command("payments")(payments)
 
 
 @sandbox_app.command("ocs")

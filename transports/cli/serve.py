@@ -80,6 +80,13 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
         await make_server(app, deadlines=deadlines, ids=service.ids, logs=logs, ready=ready).serve(sockets=[bound])
 
 
+def payments_of(settings: Settings) -> str:
+    """Which payment processor it is."""
+    if settings.simulates_payments:
+        return "simulated in this process, no real money; a real one by SERVICE_PAYMENTS_KEY (`reseller doctor` shows the settings)"
+    return settings.payments_url or f"real, {'live' if '_live_' in settings.payments_key.get_secret_value()[:8] else 'test'} mode"
+
+
 def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None:
     """Where everything is, for people or for programs."""
     settings, site = app.service.settings, app.service.site
@@ -92,6 +99,7 @@ def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None
         pid=os.getpid(),
         tools=len(CATALOGUE.chosen(Selection())),
         upstream=settings.ocs_url or "simulated in this process; it keeps only what was issued",
+        payments=payments_of(settings),
         new_key=f"{shlex.quote(str(Path(sys.executable).with_name('reseller')))} keys create NAME --data {shlex.quote(str(settings.data))}",
     )
     sys.stdout.write((started.as_json() if as_json else started.as_tree()) + "\n")

@@ -1,7 +1,31 @@
 """One simulated payment processor: its API, its pages, its state and its webhooks."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import anyio
+import orjson
+from pydantic import TypeAdapter
+
+from clients.sandbox.payments.control_faults import Called, Faults, NoAnswer
+from clients.sandbox.payments.kept import Kept
+
+if TYPE_CHECKING:  # start-up budget: what it is made of is imported when it is first asked
+    from clients.sandbox.payments.api import Api
+    from clients.sandbox.payments.call import Answer
+    from clients.sandbox.payments.hooks import Send
+    from clients.sandbox.payments.pages import Pages
+    from clients.sandbox.payments.state import State
+
+__all__ = ["NoAnswer", "PaymentsSandbox"]
+REMEMBERED = 1_000
 
 
 class PaymentsSandbox:
@@ -15,9 +39,128 @@ class PaymentsSandbox:
         key: str,
         webhook_secret: str,
         webhook_url: str = "",
+        client_id: str = "ca_simulated_processor",
         state_file: Path | None = None,
         seed: int = 1,
+        report: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`pages_url`: where people reach its pages. `webhook_url`: where its events go. `wall`: the time it believes in."""
-        self.wall, self.pages_url, self.key = wall, pages_url, key
-        self.webhook_secret, self.webhook_url, self.state_file, self.seed = webhook_secret, webhook_url, state_file, seed
+        """`pages_url`: where people reach its pages. `webhook_url`: where its events go. `wall`: the time it believes in.
+
+        `client_id`: of the platform, for those who let it into an account that they have. `report` is told when the state file cannot
+        be read.
+        """
+        self.wall, self.pages_url, self.key, self.seed = wall, pages_url, key, seed
+        self.webhook_secret, self.webhook_url, self.client_id = webhook_secret, webhook_url, client_id
+        self.faults = Faults()
+        self.calls: deque[Called] = deque(maxlen=REMEMBERED)
+        self._kept: Kept[State] = Kept(self._begin, state_file, report, written)
+        self._delivering = anyio.Lock()
+
+    @property
+    def live(self) -> bool:
+        """It says that its money is real, to try what happens then; none ever is."""
+        return "_live_" in self.key[:8]
+
+    @property
+    def begun(self) -> bool:
+        """Somebody has asked for it, here or in a process before."""
+        return self._kept.begun
+
+    @property
+    def state(self) -> State:
+        """As it is in this process; changes belong into a turn."""
+        return self._kept.state
+
+    @asynccontextmanager
+    async def turn(self, *, writes: bool) -> AsyncGenerator[State]:
+        """The state at this moment, for nobody else at the same time; what is changed is kept before the block is left."""
+        from clients.sandbox.payments.passing import catch_up
+        from clients.sandbox.payments.state import enter
+
+        async with self._kept.turn(writes=writes) as state:
+            enter(state, now=self.wall(), pages_url=self.pages_url, live=self.live)
+            state.client_id = self.client_id
+            catch_up(state)
+            yield state
+
+    async def handle(self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b"") -> Answer:
+        """One call of its API; header names are in lower case. Raises NoAnswer where a fault was ordered that gives none."""
+        from clients.sandbox.payments.call import Answer
+
+        headers, path = headers or {}, path.removeprefix(urlsplit(self.pages_url).path)
+        fault = self.faults.take(method, path, headers.get("stripe-account", ""))
+        answer, status = None, 0
+        try:
+            if fault is None or fault.has_effect:
+                async with self.turn(writes=method != "GET") as state:
+                    answer = self._api.handle(state, method, path, query, headers, body)
+            if fault is not None:
+                answer = Answer(*fault.answer())
+            assert answer is not None  # without a fault the API has answered
+            status = answer.status
+        finally:
+            trouble = "" if fault is None else fault.trouble
+            self.calls.append(Called(method, path, headers.get("stripe-account", ""), headers.get("idempotency-key", ""), status, trouble))
+        return answer
+
+    async def control(self, method: str, path: str, body: object = None) -> object:
+        """What a test, or a person who plays, does beside the API: `path` is below /control. Raises Refusal."""
+        from clients.sandbox.payments.control import control
+
+        return await control(self, method, path, body)
+
+    @cached_property
+    def pages(self) -> Pages:
+        """What people see of it."""
+        from clients.sandbox.payments.pages import Pages
+
+        return Pages(self)
+
+    async def deliver(self, send: Send) -> list[int]:
+        """Post what is due, once each; what is not taken is posted again later. Returns what each post was answered, 0 for nothing."""
+        from clients.sandbox.payments.hooks import signed
+
+        if not self.webhook_url:
+            return []
+        async with self._delivering:
+            answers: list[tuple[str, int]] = []
+            for event, body in await self._due():
+                status = await send(self.webhook_url, body, signed(body, self.webhook_secret, self.wall()))
+                answers.append((event, status))
+            if answers:
+                async with self.turn(writes=True) as state:
+                    for event, status in answers:
+                        state.hooks.note(event, status, state.at)
+        return [status for _, status in answers]
+
+    async def _due(self) -> list[tuple[str, bytes]]:
+        """Events to be posted now, with their bodies. Idle, it changes nothing."""
+        async with self.turn(writes=False) as state:
+            idle = not state.pending and not state.hooks.has_due(state.at)
+        if idle:
+            return []
+        async with self.turn(writes=True) as state:
+            for event in state.pending:
+                state.hooks.add(event, state.at)
+            state.pending.clear()
+            due = state.hooks.due(state.at, self.seed)
+            return [(event, orjson.dumps(state.events[event])) for event in due if event in state.events]
+
+    @cached_property
+    def _api(self) -> Api:
+        from clients.sandbox.payments.api import Api
+
+        return Api(key=self.key)
+
+    def _begin(self) -> State:
+        from clients.sandbox.payments.state import new_state
+
+        return new_state(now=self.wall(), pages_url=self.pages_url, live=self.live, seed=self.seed)
+
+
+@cache
+def written() -> TypeAdapter[State]:
+    """How the state stands in its file."""
+    from clients.sandbox.payments.state import State
+
+    return TypeAdapter(State)

@@ -10,6 +10,7 @@ REAL: sa.Double[float] = sa.Double()
 TABLES = (
     "cdr_event",
     "cdr_sum",
+    "cdr_month",
     "invoice_period",
     "billing_config",
     "connect_state",
@@ -20,7 +21,7 @@ TABLES = (
     "payment_record",
     "payment_event",
     "charge_refunds",
-    "refund_attempt",
+    "payment_attempt",
     "promotion",
     "identity_session",
 )
@@ -29,6 +30,7 @@ TABLES = (
 def upgrade() -> None:
     create_cdr_event()
     create_cdr_sum()
+    create_cdr_month()
     create_invoice_period()
     create_billing_config()
     create_connect_state()
@@ -39,7 +41,7 @@ def upgrade() -> None:
     create_payment_record()
     create_payment_event()
     create_charge_refunds()
-    create_refund_attempt()
+    create_payment_attempt()
     create_promotion()
     create_identity_session()
 
@@ -55,13 +57,13 @@ def create_cdr_event() -> None:
         sa.Column("organisation", sa.Text(), nullable=False),
         sa.Column("event", sa.Text(), nullable=False),
         sa.Column("iccid", sa.Text(), nullable=False),
-        sa.Column("month", sa.Integer(), nullable=False),
         sa.Column("occurred_at", sa.BigInteger(), nullable=False),
         sa.Column("bytes_up", sa.BigInteger(), nullable=False),
         sa.Column("bytes_down", sa.BigInteger(), nullable=False),
         sa.Column("network", sa.Text(), nullable=True),
         sa.Column("country", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("organisation", "event"),
+        sqlite_with_rowid=False,
     )
 
 
@@ -73,12 +75,24 @@ def create_cdr_sum() -> None:
         sa.Column("iccid", sa.Text(), nullable=False),
         sa.Column("bytes_up", sa.BigInteger(), nullable=False),
         sa.Column("bytes_down", sa.BigInteger(), nullable=False),
+        sa.Column("bytes_total", sa.BigInteger(), nullable=False),
         sa.Column("events", sa.BigInteger(), nullable=False),
-        sa.Column("network_low", sa.Text(), nullable=False),
-        sa.Column("network_high", sa.Text(), nullable=False),
-        sa.Column("country_low", sa.Text(), nullable=False),
-        sa.Column("country_high", sa.Text(), nullable=False),
+        sa.Column("network", sa.Text(), nullable=True),
+        sa.Column("country", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("organisation", "month", "iccid"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("cdr_sum_largest", "cdr_sum", ["organisation", "month", "bytes_total"])
+
+
+def create_cdr_month() -> None:
+    op.create_table(
+        "cdr_month",
+        sa.Column("organisation", sa.Text(), nullable=False),
+        sa.Column("month", sa.Integer(), nullable=False),
+        sa.Column("bytes_total", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("organisation", "month"),
+        sqlite_with_rowid=False,
     )
 
 
@@ -144,6 +158,8 @@ def create_invoice() -> None:
         sa.Column("number", sa.Text(), nullable=False),
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("sending", sa.Integer(), nullable=False),
+        sa.Column("revision", sa.Integer(), nullable=False),
+        sa.Column("discarded", sa.Integer(), nullable=False),
         sa.Column("currency", sa.Text(), nullable=False),
         sa.Column("price_per_gb_cents", sa.BigInteger(), nullable=False),
         sa.Column("platform_fee_bps", sa.Integer(), nullable=False),
@@ -209,7 +225,7 @@ def create_payment_record() -> None:
         sa.Column("charge", sa.Text(), nullable=True),
         sa.Column("body", sa.Text(), nullable=False),
         sa.Column("as_of", REAL, nullable=False),
-        sa.Column("stage", sa.Integer(), nullable=False),
+        sa.Column("stage", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("account", "kind", "id"),
     )
     op.create_index("payment_record_charge", "payment_record", ["account", "kind", "charge"])
@@ -240,23 +256,27 @@ def create_charge_refunds() -> None:
     )
 
 
-def create_refund_attempt() -> None:
+def create_payment_attempt() -> None:
     op.create_table(
-        "refund_attempt",
+        "payment_attempt",
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("organisation", sa.Text(), nullable=False),
         sa.Column("account", sa.Text(), nullable=False),
-        sa.Column("charge", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("charge", sa.Text(), nullable=True),
         sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("currency", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("processor_key", sa.Text(), nullable=False),
-        sa.Column("refund", sa.Text(), nullable=True),
+        sa.Column("claim_key", sa.Text(), nullable=True),
+        sa.Column("made", sa.Text(), nullable=True),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("updated", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index("ix_refund_attempt_organisation", "refund_attempt", ["organisation"])
-    op.create_index("ix_refund_attempt_refund", "refund_attempt", ["refund"])
+    op.create_index("payment_attempt_charge", "payment_attempt", ["account", "charge"])
+    op.create_index("payment_attempt_claim", "payment_attempt", ["organisation", "kind", "claim_key"])
+    op.create_index("payment_attempt_state", "payment_attempt", ["account", "state"])
 
 
 def create_promotion() -> None:
@@ -287,6 +307,7 @@ def create_identity_session() -> None:
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("reason", sa.Text(), nullable=True),
+        sa.Column("return_url", sa.Text(), nullable=True),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("updated", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),

@@ -1,0 +1,128 @@
+"""Connected accounts: made, attached, shown their pages, paid out by schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol, cast
+from urllib.parse import urlencode
+
+from clients.payments.fields import id_of, only
+from clients.payments.link import NEVER, Calls, inside, known, sent_key
+from clients.payments.records import Account, Link, Schedule
+from clients.payments.settings import AUTHORIZE_HOST
+from clients.payments.wire.account import account_of, link_of, schedule_of
+
+if TYPE_CHECKING:  # the vendor's library is imported when the processor is first asked
+    import stripe
+    from stripe.params import AccountCreateParams, BalanceSettingsUpdateParams
+
+
+class AccountCalls(Calls):
+    """What is asked of the processor about connected accounts."""
+
+    async def create_account(self, *, key: str, email: str | None, country: str | None, metadata: Mapping[str, str]) -> Account:
+        """An Express account, in words that replace the old account types: the service bears its losses and the processor's fees."""
+        params: AccountCreateParams = {
+            "controller": {
+                "stripe_dashboard": {"type": "express"},
+                "requirement_collection": "stripe",
+                "losses": {"payments": "application"},
+                "fees": {"payer": "application"},
+            },
+            "capabilities": {"card_payments": {"requested": True}, "transfers": {"requested": True}},
+            "metadata": dict(metadata),
+        }
+        if email is not None:
+            params["email"] = email
+        if country is not None:
+            params["country"] = country
+        return await self._link.write(
+            "account",
+            lambda to: to.v1.accounts.create_async(params, {"idempotency_key": sent_key(key)}),
+            account_of,
+            words=frozenset({"email", "country"}),
+        )
+
+    async def find_account(self, account: str) -> Account:
+        """The account as it stands."""
+        whose = known(account, "account")
+        return await self._link.read("account", lambda to: to.v1.accounts.retrieve_async(whose), only(whose, account_of))
+
+    async def onboarding_link(self, account: str, *, return_url: str, refresh_url: str) -> Link:
+        """Another one is made each time, so it counts as a read."""
+        whose = known(account, "account")
+        return await self._link.read(
+            "account",
+            lambda to: to.v1.account_links.create_async(
+                {"account": whose, "type": "account_onboarding", "return_url": return_url, "refresh_url": refresh_url}
+            ),
+            link_of,
+        )
+
+    async def dashboard_link(self, account: str) -> Link:
+        """Another one is made each time, so it counts as a read."""
+        whose = known(account, "account")
+        return await self._link.read("account", lambda to: to.v1.accounts.login_links.create_async(whose), link_of)
+
+    def authorize_url(self, *, state: str, return_url: str) -> str | None:
+        """By hand: for an address the vendor's library need not be loaded."""
+        settings = self._link.settings
+        if not settings.client_id:
+            return None
+        query = {
+            "response_type": "code",
+            "client_id": settings.client_id,
+            "scope": "read_write",
+            "state": state,
+            "redirect_uri": return_url,
+        }
+        return f"{settings.connect_url.rstrip('/') or AUTHORIZE_HOST}/oauth/authorize?{urlencode(query)}"
+
+    async def attach(self, code: str) -> str:
+        """Sent once: a code that is shown twice may cost the account's consent. The tokens that come with the answer are dropped."""
+        return await self._link.write(
+            "authorization code", lambda to: exchanged(to, code), lambda found: id_of(found, "stripe_user_id"), repeats=NEVER
+        )
+
+    async def schedule_of(self, account: str) -> Schedule:
+        """When it is paid out."""
+        return await self._link.read(
+            "payout schedule", lambda to: to.v1.balance_settings.retrieve_async(options=inside(account)), schedule_of
+        )
+
+    async def set_schedule(self, account: str, schedule: Schedule, *, key: str) -> Schedule:
+        """The whole schedule; the delay stays where none is given."""
+        params = schedule_params(schedule)
+        return await self._link.write(
+            "payout schedule", lambda to: to.v1.balance_settings.update_async(params, inside(account, key)), schedule_of
+        )
+
+
+class RawCalls(Protocol):
+    """The raw form of a call, which the library leaves without types."""
+
+    async def raw_request_async(self, method_: str, url_: str, **params: str) -> stripe.StripeResponse:
+        """An answer that is no object yet."""
+        ...
+
+
+async def exchanged(to: stripe.StripeClient, code: str) -> stripe.StripeObject:
+    """The library has this call for blocking clients only, so it goes by its raw form. Under a key of the library's own, another one each
+    time: a key made from the code would let a code that was used before pass again.
+    """
+    raw = cast("RawCalls", to)
+    answer = await raw.raw_request_async("post", "/oauth/token", base="connect", grant_type="authorization_code", code=code)
+    return to.deserialize(answer, api_mode="V1")
+
+
+def schedule_params(schedule: Schedule) -> BalanceSettingsUpdateParams:
+    """In the processor's words."""
+    told: dict[str, object] = {"interval": schedule.interval}
+    if schedule.interval == "weekly" and schedule.weekday is not None:
+        told["weekly_payout_days"] = [schedule.weekday]
+    if schedule.interval == "monthly" and schedule.month_day is not None:
+        told["monthly_payout_days"] = [schedule.month_day]
+    payments: dict[str, object] = {"payouts": {"schedule": told}}
+    if schedule.delay_days is not None:
+        payments["settlement_timing"] = {"delay_days_override": schedule.delay_days}
+    return cast("BalanceSettingsUpdateParams", {"payments": payments})

@@ -1,0 +1,162 @@
+"""The way to the processor: its library's client, the time limit, repeats, and what a failure means."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+
+from clients.http import Outbound
+from clients.payments import outcome
+from clients.payments.fields import Json, Unreadable, rows
+from clients.payments.outcome import Asked, Done, Fault
+from clients.payments.records import Listed
+from clients.payments.settings import ProcessorSettings
+from registry.payments_errors import PaymentsError
+
+if TYPE_CHECKING:  # the vendor's library is imported when the processor is first asked
+    import stripe
+
+    from clients.payments.transport import Transport
+
+    Call = Callable[[stripe.StripeClient], Awaitable[stripe.StripeObject]]
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+READS, WRITES, NEVER = 1, 2, 0
+"""How often a call is repeated. A write has a key under which the processor does it once."""
+MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
+"""What the library dies of when a body is JSON of another shape than it expects."""
+LOG = logging.getLogger(__name__)
+
+
+class Progress:
+    """Whether some attempt of a call may have changed something."""
+
+    unsure = False
+
+
+class ProcessorLink:
+    """Makes calls with the library; each call has a client of its own over the shared connections."""
+
+    def __init__(self, settings: ProcessorSettings, outbound: Outbound, sleep: Sleep = anyio.sleep) -> None:
+        self.settings = settings
+        self._outbound, self._sleep = outbound, sleep
+
+    def __repr__(self) -> str:
+        return "ProcessorLink(key hidden)"
+
+    async def read(self, noun: str, call: Call, parse: Callable[[Json], T], *, words: frozenset[str] = frozenset()) -> T:
+        """Ask for something, or for something that leaves no trace. `words`: parameters whose names are ours too."""
+        return await self._settled(Asked(noun, False, READS, words), call, parse)
+
+    async def write(
+        self, noun: str, call: Call, parse: Callable[[Json], T], *, repeats: int = WRITES, words: frozenset[str] = frozenset()
+    ) -> T:
+        """Change something."""
+        return await self._settled(Asked(noun, True, repeats, words), call, parse)
+
+    async def page(self, noun: str, call: Call, parse: Callable[[Json], T]) -> Listed[T]:
+        """A page of a list."""
+
+        def listed(found: Json) -> Listed[T]:
+            return Listed([parse(row) for row in rows(found, "data")], found.get("has_more") is True)
+
+        return await self.read(noun, call, listed, words=frozenset({"starting_after", "limit"}))
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._outbound.aclose()
+
+    async def _settled(self, asked: Asked, call: Call, parse: Callable[[Json], T]) -> T:
+        progress = Progress()
+        found: Done[T] | Fault | None = None
+        with anyio.move_on_after(self.settings.total_seconds):
+            found = await self._attempts(asked, call, parse, progress)
+        if found is None:
+            found = outcome.overdue(asked, unsure=progress.unsure)
+        if isinstance(found, Done):
+            return found.value
+        LOG.debug("%s: %s", asked.noun, found.error.error_code)
+        raise found.error
+
+    async def _attempts(self, asked: Asked, call: Call, parse: Callable[[Json], T], progress: Progress) -> Done[T] | Fault:
+        found = await self._once(asked, call, parse, progress)
+        for seconds in self.settings.pauses[: asked.repeats]:
+            if isinstance(found, Done) or not found.again:
+                break
+            await self._sleep(seconds)
+            found = await self._once(asked, call, parse, progress)
+        if isinstance(found, Fault) and asked.write and progress.unsure and before_execution(found):
+            return outcome.unknown("The payment processor failed during the call.")  # an attempt before this one was heard
+        return found
+
+    async def _once(self, asked: Asked, call: Call, parse: Callable[[Json], T], progress: Progress) -> Done[T] | Fault:
+        from clients.payments.transport import Transport  # start-up budget
+
+        unsure_before, progress.unsure = progress.unsure, True
+        found = await self._exchange(asked, call, parse, Transport(self._outbound))
+        if isinstance(found, Fault) and found.settled:
+            progress.unsure = unsure_before
+        return found
+
+    async def _exchange(self, asked: Asked, call: Call, parse: Callable[[Json], T], transport: Transport) -> Done[T] | Fault:
+        from clients.payments.transport import opened, stripe  # start-up budget
+
+        try:
+            answer = (await call(opened(self.settings, transport))).to_dict()
+        except stripe.StripeError as error:
+            if transport.failed is not None:
+                return outcome.not_reached(asked, transport.failed)
+            request_id = error.request_id if re.fullmatch(r"req_[A-Za-z0-9]{1,64}", error.request_id or "") else "not told"
+            LOG.info("The payment processor answered HTTP %s about a %s, its request %s", error.http_status, asked.noun, request_id)
+            return outcome.answered(asked, error.http_status or 0, error.json_body, error.headers or {})
+        except MALFORMED as error:
+            return shapeless(asked, type(error).__name__)
+        try:
+            return Done(parse(answer))
+        except Unreadable as why:
+            return shapeless(asked, str(why))
+
+
+def before_execution(fault: Fault) -> bool:
+    """Whether it says that nothing was done, which holds for its own attempt only."""
+    return isinstance(fault.error, PaymentsError) and fault.error.before_execution
+
+
+def shapeless(asked: Asked, why: str) -> Fault:
+    """An answer that cannot be read; `why` holds nothing of it."""
+    LOG.warning("The payment processor's answer about a %s is unreadable: %s", asked.noun, why)
+    return outcome.unreadable(asked)
+
+
+class Calls:
+    """Calls of one kind; all kinds share a link."""
+
+    def __init__(self, link: ProcessorLink) -> None:
+        self._link = link
+
+
+def inside(account: str, key: str | None = None) -> stripe.RequestOptions:
+    """In a connected account; under an idempotency key where something changes."""
+    options: stripe.RequestOptions = {"stripe_account": known(account, "account")}
+    if key is not None:
+        options["idempotency_key"] = sent_key(key)
+    return options
+
+
+def known(found: str, noun: str) -> str:
+    """An id that can be one: what cannot would reach another address, or all of a list."""
+    if re.fullmatch(r"[A-Za-z0-9_]{1,255}", found) is None:
+        raise outcome.no_such(noun)
+    return found
+
+
+def sent_key(key: str) -> str:
+    """As it is where a header can carry it and the processor takes it, which is up to 255 characters."""
+    fits = re.fullmatch(r"[!-~]{1,255}", key) is not None
+    return key if fits else "sha256-" + sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

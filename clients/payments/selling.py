@@ -1,0 +1,121 @@
+"""Selling to buyers: promotion codes and checkout pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clients.payments.fields import id_of, only
+from clients.payments.link import Calls, inside, known
+from clients.payments.records import CheckoutSession, NewCheckout, NewPromotion, PromotionCode
+from clients.payments.wire.checkout import checkout_of
+from clients.payments.wire.promotion import promotion_of
+from registry.payments_errors import PaymentsRefused
+
+if TYPE_CHECKING:  # the vendor's library is imported when the processor is first asked
+    from stripe.params import CouponCreateParams, PromotionCodeCreateParams
+    from stripe.params.checkout import SessionCreateParams, SessionCreateParamsPaymentIntentData
+
+
+class SellingCalls(Calls):
+    """What is asked of the processor about codes and checkout pages."""
+
+    async def create_promotion(self, account: str, promotion: NewPromotion) -> PromotionCode:
+        """A coupon says how much, a code is how buyers name it; the code carries the limits."""
+        terms = coupon_params(promotion)
+        coupon = await self._link.write(
+            "coupon",
+            lambda to: to.v1.coupons.create_async(terms, inside(account, f"{promotion.key}-coupon")),
+            id_of,
+            words=frozenset({"percent_off", "amount_off", "currency"}),
+        )
+        params = code_params(promotion, coupon)
+        return await self._link.write(
+            "coupon",
+            lambda to: to.v1.promotion_codes.create_async(params, inside(account, f"{promotion.key}-code")),
+            promotion_of,
+            words=frozenset({"code", "max_redemptions", "expires_at"}),
+        )
+
+    async def create_checkout(self, account: str, checkout: NewCheckout) -> CheckoutSession:
+        """One thing, once; what is written on the page is written on the payment as well."""
+        params = checkout_params(checkout)
+        return await self._link.write(
+            "checkout session",
+            lambda to: to.v1.checkout.sessions.create_async(params, inside(account, checkout.key)),
+            checkout_of,
+        )
+
+    async def find_checkout(self, account: str, session: str) -> CheckoutSession:
+        """The page as it stands."""
+        which = known(session, "checkout session")
+        return await self._link.read(
+            "checkout session", lambda to: to.v1.checkout.sessions.retrieve_async(which, options=inside(account)), only(which, checkout_of)
+        )
+
+    async def expire_checkout(self, account: str, session: str) -> CheckoutSession:
+        """One that is paid or has expired is answered as it is."""
+        which = known(session, "checkout session")
+        try:
+            return await self._link.write(
+                "checkout session",
+                lambda to: to.v1.checkout.sessions.expire_async(which, options=inside(account)),
+                only(which, checkout_of),
+            )
+        except PaymentsRefused as refused:
+            kept = refused
+        found = await self.find_checkout(account, session)
+        if found.status == "open":
+            raise kept
+        return found
+
+
+def coupon_params(promotion: NewPromotion) -> CouponCreateParams:
+    """Hundredths of a per cent become per cent."""
+    params: CouponCreateParams = {"duration": "once", "name": promotion.code[:40]}
+    if promotion.percent_off_bps is not None:
+        params["percent_off"] = promotion.percent_off_bps / 100
+    if promotion.amount_off is not None:
+        params["amount_off"] = promotion.amount_off.amount
+        params["currency"] = promotion.amount_off.currency.lower()
+    return params
+
+
+def code_params(promotion: NewPromotion, coupon: str) -> PromotionCodeCreateParams:
+    """What the processor does not know has no limit."""
+    params: PromotionCodeCreateParams = {"promotion": {"type": "coupon", "coupon": coupon}, "code": promotion.code}
+    if promotion.max_redemptions is not None:
+        params["max_redemptions"] = promotion.max_redemptions
+    if promotion.expires_at is not None:
+        params["expires_at"] = promotion.expires_at
+    return params
+
+
+def checkout_params(checkout: NewCheckout) -> SessionCreateParams:
+    """In the processor's words."""
+    payment: SessionCreateParamsPaymentIntentData = {"metadata": dict(checkout.metadata)}
+    if checkout.fee:
+        payment["application_fee_amount"] = checkout.fee
+    params: SessionCreateParams = {
+        "mode": "payment",
+        "line_items": [
+            {
+                "quantity": 1,
+                "price_data": {
+                    "currency": checkout.currency.lower(),
+                    "unit_amount": checkout.amount,
+                    "product_data": {"name": checkout.text},
+                },
+            }
+        ],
+        "payment_intent_data": payment,
+        "success_url": checkout.success_url,
+        "cancel_url": checkout.cancel_url,
+        "metadata": dict(checkout.metadata),
+    }
+    if checkout.promotions:
+        params["allow_promotion_codes"] = True
+    if checkout.email is not None:
+        params["customer_email"] = checkout.email
+    if checkout.expires_at is not None:
+        params["expires_at"] = checkout.expires_at
+    return params

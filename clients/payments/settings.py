@@ -1,0 +1,22 @@
+"""Where the payment processor is, and how long it is waited for."""
+
+from dataclasses import dataclass, field
+
+API_VERSION = "2026-10-28.endive"
+"""The shapes of the wire that this room reads and writes: the vendor's library is typed for it, and may move only together with it."""
+AUTHORIZE_HOST = "https://connect.stripe.com"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorSettings:
+    """Where the processor is, and who the service is there. Empty addresses are the vendor's own."""
+
+    key: str = field(repr=False)
+    webhook_secrets: tuple[str, ...] = field(repr=False)
+    client_id: str = ""
+    url: str = ""
+    connect_url: str = ""
+    total_seconds: float = 20.0
+    """For a call with everything that is repeated of it."""
+    pauses: tuple[float, ...] = (0.25, 1.0)
+    """Seconds before a write is sent again, each time; a read is repeated after the first one only."""

@@ -1,0 +1,1 @@
+"""The processor's objects as our records, a noun a file."""

@@ -1,0 +1,172 @@
+"""Everything the simulated processor knows at one moment: accounts, what each holds, events, and the webhooks that wait.
+
+Plain data, so that it can be kept in a file. Whoever takes a turn calls `enter` first: that is where its time comes from.
+"""
+
+from dataclasses import asdict, dataclass, field
+from hashlib import sha512
+
+from pydantic import TypeAdapter
+
+from clients.sandbox.payments.entities import (
+    Account,
+    Charge,
+    Code,
+    Coupon,
+    Customer,
+    Dispute,
+    Fee,
+    FeeRefund,
+    Intent,
+    Invoice,
+    InvoiceItem,
+    Payout,
+    Promotion,
+    Refund,
+    Review,
+    Session,
+    Stored,
+    Txn,
+    Value,
+    ValueList,
+    Visit,
+)
+from clients.sandbox.payments.hooks import Hooks
+from clients.sandbox.payments.refusal import Members
+
+API_VERSION = "2026-10-28.endive"
+LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+ID_LENGTH = 24
+
+
+@dataclass(slots=True)
+class Book:
+    """What one account holds, each kind by id, oldest first."""
+
+    intents: dict[str, Intent] = field(default_factory=dict[str, Intent])
+    charges: dict[str, Charge] = field(default_factory=dict[str, Charge])
+    refunds: dict[str, Refund] = field(default_factory=dict[str, Refund])
+    payouts: dict[str, Payout] = field(default_factory=dict[str, Payout])
+    disputes: dict[str, Dispute] = field(default_factory=dict[str, Dispute])
+    reviews: dict[str, Review] = field(default_factory=dict[str, Review])
+    value_lists: dict[str, ValueList] = field(default_factory=dict[str, ValueList])
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    fees: dict[str, Fee] = field(default_factory=dict[str, Fee])
+    fee_refunds: dict[str, FeeRefund] = field(default_factory=dict[str, FeeRefund])
+    txns: dict[str, Txn] = field(default_factory=dict[str, Txn])
+    customers: dict[str, Customer] = field(default_factory=dict[str, Customer])
+    items: dict[str, InvoiceItem] = field(default_factory=dict[str, InvoiceItem])
+    invoices: dict[str, Invoice] = field(default_factory=dict[str, Invoice])
+    sessions: dict[str, Session] = field(default_factory=dict[str, Session])
+    coupons: dict[str, Coupon] = field(default_factory=dict[str, Coupon])
+    promotions: dict[str, Promotion] = field(default_factory=dict[str, Promotion])
+
+
+@dataclass(slots=True)
+class State:
+    """All of it."""
+
+    seed: int = 1
+    at: float = 0.0
+    """The time of this turn."""
+    offset: float = 0.0
+    """How far the processor's clock is ahead of the wall's."""
+    pages_url: str = ""
+    live: bool = False
+    request: str | None = None
+    request_key: str | None = None
+    """The API call that is being answered, and its idempotency key: events name both."""
+    platform: str = ""
+    client_id: str = ""
+    accounts: dict[str, Account] = field(default_factory=dict[str, Account])
+    books: dict[str, Book] = field(default_factory=dict[str, Book])
+    events: dict[str, Members] = field(default_factory=dict[str, Members])
+    """Oldest first; `account` is absent in the platform's own."""
+    pending: list[str] = field(default_factory=list[str])
+    """Events that no webhook was made of yet, oldest first."""
+    hooks: Hooks = field(default_factory=Hooks)
+    codes: dict[str, Code] = field(default_factory=dict[str, Code])
+    visits: dict[str, Visit] = field(default_factory=dict[str, Visit])
+    answers: dict[str, Stored] = field(default_factory=dict[str, Stored])
+    """By account, a line break, and idempotency key."""
+    counters: dict[str, int] = field(default_factory=dict[str, int])
+
+    def now(self) -> int:
+        """The processor's time in whole seconds."""
+        return int(self.at)
+
+    def new_id(self, prefix: str, length: int = ID_LENGTH) -> str:
+        """The next id: the seed and how many there were before decide it."""
+        count = self.counters.get(prefix, 0) + 1
+        self.counters[prefix] = count
+        number = int.from_bytes(sha512(f"{self.seed}|{prefix}|{count}".encode()).digest())
+        letters: list[str] = []
+        for _ in range(length):
+            number, place = divmod(number, len(LETTERS))
+            letters.append(LETTERS[place])
+        return prefix + "".join(letters)
+
+    def book(self, account: str) -> Book:
+        """What an account holds."""
+        return self.books.setdefault(account, Book())
+
+    def to_dict(self) -> Members:
+        """All of it, ready for JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(value: Members) -> "State":
+        """As it was; what a later version added begins as it does in a new one."""
+        return TypeAdapter(State).validate_python(value)
+
+
+def enter(state: State, *, now: float, pages_url: str, live: bool) -> None:
+    """The beginning of a turn: `now` is the wall's time. It does not go back."""
+    state.at = max(state.at, now + state.offset)
+    state.pages_url, state.live = pages_url, live
+    state.request = state.request_key = None
+
+
+def new_state(*, now: float, pages_url: str, live: bool, seed: int) -> State:
+    """A platform that nobody is connected to."""
+    state = State(seed=seed, at=now, pages_url=pages_url, live=live)
+    state.platform = state.new_id("acct_1", 15)
+    state.client_id = state.new_id("ca_")
+    state.accounts[state.platform] = Account(
+        id=state.platform,
+        created=state.now(),
+        kind="standard",
+        email="platform@example.com",
+        name="Simulated platform",
+        charges_enabled=True,
+        payouts_enabled=True,
+        details_submitted=True,
+        capabilities={"card_payments": "active", "transfers": "active"},
+        interval="manual",
+        bank=state.new_id("ba_"),
+        swept=state.now() // 86400,
+    )
+    return state
+
+
+def emit(state: State, type: str, object: Members, account: str, previous: Members | None = None) -> Members:
+    """Tell of something: kept among the events, and queued for the webhook. `account`: in whose books it happened."""
+    data: Members = {"object": object}
+    if previous is not None:
+        data["previous_attributes"] = previous
+    event: Members = {
+        "id": state.new_id("evt_"),
+        "object": "event",
+        "api_version": API_VERSION,
+        "created": state.now(),
+        "data": data,
+        "livemode": state.live,
+        "pending_webhooks": 1,
+        "request": {"id": state.request, "idempotency_key": state.request_key},
+        "type": type,
+    }
+    if account != state.platform:
+        event["account"] = account
+    state.events[str(event["id"])] = event
+    state.pending.append(str(event["id"]))
+    return event

@@ -1,0 +1,1 @@
+"""Operations on the money of an organisation that is at the payment processor."""

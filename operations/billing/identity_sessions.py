@@ -1,0 +1,152 @@
+"""Verifying who runs an organisation. The proof itself is looked at elsewhere, and never here: what is kept is how far it is."""
+
+from typing import Annotated, Literal, cast
+
+from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.services.plain_line import plain_line
+from operations.services.return_url import ReturnUrl
+from registry.errors import Conflict, NotFound
+from registry.limits import Scope
+from registry.model import Input
+from registry.operation import Auth, Example, operation
+from storage.connection import Connection
+from storage.identity_sessions import IdentitySession, find_session, insert_session, move_session
+
+ProofKind = Literal["document", "id_number"]
+SessionStatus = Literal["requires_input", "processing", "verified", "canceled"]
+BEFORE: dict[SessionStatus, tuple[SessionStatus, ...]] = {
+    "requires_input": ("processing",),
+    "processing": ("requires_input",),
+    "verified": ("processing",),
+    "canceled": ("requires_input", "processing"),
+}
+FINAL = ("verified", "canceled")
+
+
+class NewSession(Input):
+    """What will be shown as proof."""
+
+    type: Annotated[ProofKind, Field(description="document: a passport or the like; id_number: a national number.")]
+    return_url: Annotated[
+        ReturnUrl | None, Field(repr=False, description="Page of yours that the person comes back to afterwards; https.")
+    ] = None
+
+
+class SessionChange(Input):
+    """How far a session is now."""
+
+    id: Annotated[str, Field(max_length=64, description="Session id, ids_...")]
+    status: Annotated[SessionStatus, Field(description="verified and canceled are final.")]
+    reason: Annotated[
+        str | None,
+        Field(min_length=1, max_length=200, description="Why, in a line that the organisation reads; absent: none."),
+        AfterValidator(lambda text: None if text is None else plain_line(text)),
+    ] = None
+
+
+class VerificationSession(TypedDict):
+    """A session; times are Unix seconds."""
+
+    id: str
+    object: Literal["identity_session"]
+    type: ProofKind
+    status: SessionStatus
+    reason: Annotated[str | None, Field(description="Why it is where it is, if whoever looked said so")]
+    return_url: str | None
+    created: int
+    updated: int
+
+
+NEW: VerificationSession = {
+    "id": "ids_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "object": "identity_session",
+    "type": "document",
+    "status": "requires_input",
+    "reason": None,
+    "return_url": "https://fjord.example/verified",
+    "created": 1795163400,
+    "updated": 1795163400,
+}
+
+
+def session_of(row: IdentitySession) -> VerificationSession:
+    """As it is shown."""
+    return {
+        "id": row.id,
+        "object": "identity_session",
+        "type": cast(ProofKind, row.kind),
+        "status": cast(SessionStatus, row.status),
+        "reason": row.reason,
+        "return_url": row.return_url,
+        "created": row.created,
+        "updated": row.updated,
+    }
+
+
+@operation(
+    "POST",
+    "/v1/operator-billing/identity/sessions",
+    scope=Scope.WRITE,
+    status=201,
+    title="Create identity session",
+    examples=[Example("Prove who we are with a passport", {"type": "document", "return_url": NEW["return_url"]}, NEW)],
+)
+async def operator_identity_create_session(ctx: Ctx, params: NewSession) -> VerificationSession:
+    """Record that somebody of your organisation is about to be verified.
+
+    Nothing is sent anywhere: whoever runs the service looks at the proof and moves the session on. Follow it with
+    operator_identity_status.
+    """
+    now = int(ctx.now)
+    row = IdentitySession(
+        ctx.deps.ids.new("ids_"), ctx.organisation, ctx.caller.principal, params.type, "requires_input", None, params.return_url, now, now
+    )
+    return await ctx.settle(session_of(row), insert_session, session=row)
+
+
+@operation(
+    "PATCH",
+    "/v1/operator-billing/identity/sessions/{id}",
+    auth=Auth.INTERNAL,
+    scope=Scope.NONE,
+    title="Update identity session",
+    raises=[NotFound, Conflict],
+    examples=[
+        Example("The proof has come in", {"id": NEW["id"], "status": "processing"}, {**NEW, "status": "processing", "updated": 1795163460})
+    ],
+)
+async def operator_identity_update_session(ctx: Ctx, params: SessionChange) -> VerificationSession:
+    """Say how far a verification is. With the internal key only.
+
+    requires_input becomes processing; processing becomes verified, or requires_input again; both may be canceled. verified and canceled
+    are final: another status is 409 and changes nothing. The status that a session has already answers the session as it is.
+    """
+    return await ctx.settle_result(change, session=params.id, status=params.status, reason=params.reason, now=ctx.now)
+
+
+def change(connection: Connection, *, session: str, status: SessionStatus, reason: str | None, now: float) -> VerificationSession:
+    """Move it, if it may go there from where it is."""
+    for before in BEFORE[status]:
+        moved = move_session(connection, session=session, before=before, status=status, reason=reason, now=now)
+        if moved is not None:
+            return session_of(moved)
+    found = find_session(connection, session=session)
+    if found is None:
+        raise NotFound("There is no identity session with this id", param="id", hint="Session ids start with ids_")
+    if found.status == status:  # told twice
+        return session_of(found)
+    raise not_from_there(found.status, status)
+
+
+def not_from_there(before: str, status: SessionStatus) -> Conflict:
+    """Why a session does not go there."""
+    text = f"status: the session is {before}, and does not become {status}"
+    if before in FINAL:
+        hint = f"{before} is final: the organisation begins again with a new session"
+    else:
+        after = " or ".join(name for name, allowed in BEFORE.items() if before in allowed)
+        hint = f"From {before} it becomes {after}"
+    return Conflict(text, code="identity_session_final" if before in FINAL else None, param="status", hint=hint)

@@ -1,0 +1,107 @@
+"""Connecting an account that an organisation has at the payment processor already (OAuth 2.0): the way back."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from clients.payments.records import Account
+from operations.billing.oauth_begin import digest_of
+from operations.deps import Ctx
+from operations.services.connect import account_of
+from operations.services.connect_status import kind_of, status_of
+from operations.services.connect_view import ACTIVE, ConnectStatus, catch_up, shown
+from registry.errors import BadRequest, Conflict, Refusal
+from registry.limits import Scope
+from registry.model import Input
+from registry.operation import Example, operation
+from storage.connect import attach_account, organisation_of_account
+from storage.connect_states import use_state
+
+
+class ConsentGiven(Input):
+    """What the browser came back with."""
+
+    code: Annotated[
+        str, Field(min_length=1, max_length=500, pattern=r"^[\x21-\x7e]+$", repr=False, description="The code from the page's address.")
+    ]
+    state: Annotated[
+        str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_-]+$", repr=False, description="The state it came with.")
+    ]
+
+
+@operation(
+    "POST",
+    "/v1/operator-billing/connect/oauth/complete",
+    scope=Scope.WRITE,
+    processor=True,
+    title="Complete OAuth connection",
+    raises=[BadRequest, Conflict],
+    examples=[
+        Example(
+            "The owner has consented",
+            {"code": "ac_R8x2Lk9QvWm4", "state": "rG3vJq0sYbX1mT9kD4wZ7uHc2eLfP6aNi8oVxQyRtKE"},
+            ACTIVE,
+        )
+    ],
+)
+async def operator_billing_connect_oauth_complete(ctx: Ctx, params: ConsentGiven) -> ConnectStatus:
+    """Finish OAuth: attach the account whose owner consented.
+
+    Takes `code` and `state` of the page that the browser came back to. The state is used up by this call, whatever comes of it: after
+    a refusal begin again.
+
+    An account is connected to one organisation, and an organisation to one account: otherwise the answer is 409 and nothing changes.
+    An Express account whose onboarding was never finished gives way to the new one.
+    """
+    deps, organisation = ctx.deps, ctx.organisation
+    used = await deps.store.write(
+        use_state, digest=digest_of(params.state), organisation=organisation, person=ctx.caller.principal, now=ctx.now
+    )
+    if not used:
+        raise BadRequest(
+            "state: it is unknown, used, older than 10 minutes, or another person or organisation began with it",
+            param="state",
+            hint="Begin again: operator_billing_connect_oauth_begin gives a new url",
+        )
+    asked, ctx.reached_upstream = deps.clock.now(), True
+    account = await told_of(ctx, await deps.payments.attach(params.code))
+    said = {"account": account.id, "kind": kind_of(account), "status": status_of(account)}
+    attached = await deps.store.write(
+        attach_account, organisation=organisation, **said, as_of=asked, now=deps.clock.now(), replacing=await giving_way(ctx)
+    )
+    if not attached:
+        raise await not_attached(ctx, account.id)
+    await catch_up(deps, organisation, account.id)
+    return await shown(deps, organisation, account)
+
+
+async def told_of(ctx: Ctx, account: str) -> Account:
+    """What the processor says of it. Where it says nothing now, the account waits until its status is asked for: it was let in."""
+    try:
+        return await ctx.deps.payments.find_account(account)
+    except Refusal:
+        return Account(account, "standard", charges_enabled=False, payouts_enabled=False, details_submitted=False, default_currency=None)
+
+
+async def giving_way(ctx: Ctx) -> str | None:
+    """The organisation's account, where it is one that we made and nobody finished.
+
+    Choice: what was begun with begin and never finished may be replaced, or it would stand in the way for ever; nothing else may.
+    """
+    found = await account_of(ctx)
+    if found is None or found.kind != "express" or found.status != "pending":
+        return None
+    try:
+        account = await ctx.deps.payments.find_account(found.account)
+    except Refusal:
+        return None
+    return None if account.details_submitted else found.account
+
+
+async def not_attached(ctx: Ctx, account: str) -> Conflict:
+    """Why it stays unattached; never whose it is."""
+    owner = await ctx.deps.store.read(organisation_of_account, account=account)
+    undo = "The consent stays until the account's owner takes it back in the account's settings at the processor"
+    if owner is not None:
+        return Conflict("This account is connected to another organisation already", code="payments_account_taken", hint=undo)
+    return Conflict("Your organisation has another account connected already, and keeps it", code="payments_already_connected", hint=undo)

@@ -1,0 +1,255 @@
+"""Promotions: codes that buyers type in to pay less."""
+
+from decimal import Decimal
+from typing import Annotated, Literal, cast
+
+from pydantic import AfterValidator, Field, model_validator
+from typing_extensions import TypedDict
+
+from clients.payments.records import Money, NewPromotion
+from operations.connectivity.shapes import Currency
+from operations.deps import Ctx
+from operations.services.connect import account_of
+from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from registry.errors import BadRequest, Conflict, NotFound, ProviderError, Refusal
+from registry.limits import Scope
+from registry.model import Input
+from registry.operation import Example, Once, operation
+from registry.payments_errors import PaymentsError, PaymentsRefused
+from registry.ports import Conclusion
+from storage.connect import Connected
+from storage.connection import Connection
+from storage.promotions import PromotionRow, insert_promotion, list_promotions, name_promotion, remove_promotion
+
+LATEST = 4_102_444_800  # 2100-01-01
+
+
+def in_hundredths(percent: float) -> float:
+    """Two decimals are what the processor keeps."""
+    exponent = Decimal(repr(percent)).as_tuple().exponent
+    if isinstance(exponent, int) and exponent < -2:
+        raise ValueError("must have at most two decimals, such as 12.5 or 33.33")
+    return percent
+
+
+class NewCode(Input):
+    """A code, and what it takes off."""
+
+    code: Annotated[
+        str,
+        Field(pattern=r"^[A-Za-z0-9-]{3,32}$", description="What buyers type in: 3-32 letters, digits and hyphens, kept in upper case."),
+    ]
+    percent_off: Annotated[
+        float | None,
+        Field(gt=0, le=100, allow_inf_nan=False, description="Per cent off, above 0 to 100, two decimals at most. This or amount_off."),
+        AfterValidator(lambda value: None if value is None else in_hundredths(value)),
+    ] = None
+    amount_off: Annotated[
+        int | None, Field(ge=1, le=99_999_999, description="Amount off, in minor units (cents) of currency. This or percent_off.")
+    ] = None
+    currency: Annotated[Currency | None, Field(description="Of amount_off, and required with it (ISO 4217).")] = None
+    max_redemptions: Annotated[
+        int | None, Field(ge=1, le=2**31 - 1, description="How often it may be used in all; absent: without limit.")
+    ] = None
+    expires_at: Annotated[int | None, Field(ge=1, le=LATEST, description="Until when, Unix seconds, in the future; absent: for ever.")] = (
+        None
+    )
+
+    @model_validator(mode="after")
+    def check(self) -> "NewCode":
+        """One of the two, and a currency with an amount alone."""
+        if (self.percent_off is None) == (self.amount_off is None):
+            given = "neither" if self.percent_off is None else "both"
+            raise ValueError(f"percent_off, amount_off: got {given}; give exactly one of the two")
+        if (self.amount_off is None) != (self.currency is None):
+            need = "missing; it is required with amount_off" if self.currency is None else "goes with amount_off alone; leave it out"
+            raise ValueError(f"currency: {need}")
+        return self
+
+
+class PromotionPage(Input):
+    """Which part of the list."""
+
+    limit: Limit = 20
+    starting_after: StartingAfter = None
+
+
+class Promotion(TypedDict):
+    """A promotion; times are Unix seconds, amounts minor units. Either `percent_off`, or `amount_off` with `currency`."""
+
+    id: str
+    object: Literal["promotion"]
+    code: str
+    percent_off: float | None
+    amount_off: int | None
+    currency: Currency | None
+    max_redemptions: int | None
+    expires_at: int | None
+    active: Annotated[bool, Field(description="False once it has expired")]
+    payments_promotion_id: Annotated[str | None, Field(description="The processor's id; null for a code that it does not know")]
+    created: int
+
+
+SPRING: Promotion = {
+    "id": "pro_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "object": "promotion",
+    "code": "SPRING-15",
+    "percent_off": 15.0,
+    "amount_off": None,
+    "currency": None,
+    "max_redemptions": 500,
+    "expires_at": 1830297599,
+    "active": True,
+    "payments_promotion_id": "promo_1R8fjord6gH",
+    "created": 1795163400,
+}
+
+
+def promotion_of(row: PromotionRow, now: float) -> Promotion:
+    """As it is shown."""
+    return {
+        "id": row.id,
+        "object": "promotion",
+        "code": row.code,
+        "percent_off": None if row.percent_off_bps is None else row.percent_off_bps / 100,
+        "amount_off": row.amount_off,
+        "currency": cast("Currency | None", row.currency),
+        "max_redemptions": row.max_redemptions,
+        "expires_at": row.expires_at,
+        "active": bool(row.active) and (row.expires_at is None or row.expires_at > now),
+        "payments_promotion_id": row.processor_promotion,
+        "created": row.created,
+    }
+
+
+async def where_sold(ctx: Ctx, params: NewCode) -> Connected | None:
+    """The organisation's account, where it takes payments: the code is then made there as well."""
+    del params
+    account = await account_of(ctx)
+    if account is None or account.status != "active":
+        return None
+    ctx.stage()
+    return account
+
+
+@operation(
+    "POST",
+    "/v1/operator-billing/promotions",
+    scope=Scope.WRITE,
+    once=Once(shown=True),
+    status=201,
+    title="Create promotion",
+    access=where_sold,
+    raises=[BadRequest, Conflict, PaymentsError, PaymentsRefused],
+    examples=[
+        Example(
+            "15 % off for the first 500 buyers",
+            {"code": "spring-15", "percent_off": 15, "max_redemptions": 500, "expires_at": 1830297599},
+            SPRING,
+        )
+    ],
+)
+async def operator_create_promotion(ctx: Ctx, params: NewCode, account: Connected | None) -> Promotion:
+    """Make a code that takes a percentage or an amount off what buyers pay.
+
+    Give `percent_off`, or `amount_off` with `currency`. A code is your organisation's once and for ever: one that is there already is
+    409 `promotion_exists`.
+
+    While your payment account is active the code is made at the processor as well, and buyers can use it at a checkout;
+    `payments_promotion_id` is then its id there. Otherwise it is only kept. Where the processor refuses it, nothing is kept; where its
+    answer is lost (`outcome_unknown`), the code stays taken without an id: make another one.
+    """
+    row = row_of(ctx, params)
+    if account is None:
+        return await ctx.settle(promotion_of(row, ctx.now), keep_promotion, row=row)
+    lost = unanswered()
+    ctx.if_unsent(remove_promotion, promotion=row.id)
+    await ctx.dispatch((lost.status, lost.body(ctx.call.request_id)), keep_promotion, row=row)
+    request = ctx.call.request_id
+    try:
+        made = await ctx.deps.payments.create_promotion(account.account, asked_of(row))
+    except (PaymentsError, PaymentsRefused, NotFound) as refusal:
+        if isinstance(refusal, PaymentsError) and refusal.before_execution:
+            raise  # it never left: the pipeline takes the row back
+        await ctx.conclude(not_made, row=row, refusal=refusal, request_id=request)
+        raise
+    named = row._replace(processor_promotion=made.id)
+    await ctx.conclude(made_there, row=named, now=ctx.now)
+    return promotion_of(named, ctx.now)
+
+
+def row_of(ctx: Ctx, params: NewCode) -> PromotionRow:
+    """What is kept of a new code."""
+    if params.expires_at is not None and params.expires_at <= ctx.now:
+        raise BadRequest(
+            f"expires_at: got {params.expires_at}, which has passed; it must be after {int(ctx.now)} (now)",
+            param="expires_at",
+            hint="Unix seconds, not milliseconds; leave it out for a code that does not expire",
+        )
+    return PromotionRow(
+        ctx.deps.ids.new("pro_"),
+        ctx.organisation,
+        params.code.upper(),
+        None if params.percent_off is None else int(Decimal(repr(params.percent_off)) * 100),
+        params.amount_off,
+        params.currency,
+        params.max_redemptions,
+        params.expires_at,
+        1,
+        None,
+        int(ctx.now),
+    )
+
+
+def asked_of(row: PromotionRow) -> NewPromotion:
+    """What the processor is asked to make; the row's id makes it one."""
+    off = None if row.amount_off is None or row.currency is None else Money(row.amount_off, row.currency)
+    return NewPromotion(row.id, row.code, row.percent_off_bps, off, row.max_redemptions, row.expires_at)
+
+
+def keep_promotion(connection: Connection, *, row: PromotionRow) -> None:
+    """The code is the organisation's from now on, unless it was."""
+    if not insert_promotion(connection, row=row):
+        raise Conflict(
+            f"code: your organisation has a promotion with the code {row.code} already",
+            code="promotion_exists",
+            param="code",
+            hint="Choose another code; operator_list_promotions names those that are taken",
+        )
+
+
+def made_there(connection: Connection, *, row: PromotionRow, now: float) -> Conclusion:
+    """The processor has it."""
+    name_promotion(connection, promotion=row.id, processor_promotion=row.processor_promotion or "")
+    return Conclusion(201, promotion_of(row, now), False, "ok")
+
+
+def not_made(connection: Connection, *, row: PromotionRow, refusal: Refusal, request_id: str) -> Conclusion:
+    """The processor surely has none, and the code is free again; or nobody knows, and it stays taken."""
+    unknown = isinstance(refusal, ProviderError) and refusal.outcome_unknown
+    if not unknown:
+        remove_promotion(connection, promotion=row.id)
+    return Conclusion(refusal.status, refusal.body(request_id), unknown, refusal.error_code)
+
+
+def unanswered() -> PaymentsError:
+    """What a key answers whose call was broken off after it was sent."""
+    return PaymentsError(
+        "The payment processor was asked to make the code, and what came of it is not known; the code stays taken",
+        code="OUTCOME_UNKNOWN",
+        hint="Make another code",
+        outcome_unknown=True,
+    )
+
+
+@operation(
+    "GET",
+    "/v1/operator-billing/promotions",
+    title="List promotions",
+    examples=[Example("Which codes are out?", {"limit": 20}, {"object": "list", "data": [SPRING], "has_more": False})],
+)
+async def operator_list_promotions(ctx: Ctx, params: PromotionPage) -> ListOf[Promotion]:
+    """List your organisation's promotions, newest first, expired ones among them."""
+    read = ctx.deps.store.read
+    rows = await read(list_promotions, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
+    return page([promotion_of(row, ctx.now) for row in rows], params.limit)

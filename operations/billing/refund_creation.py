@@ -1,0 +1,198 @@
+"""Giving a payer money back: taken of what is left of the charge first, sent once, settled by whatever is known of it."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from clients.payments.records import Refund
+from operations.billing.refunds import REFUNDED
+from operations.deps import Ctx, Deps
+from operations.services.charge_refunds import left_of, reserve
+from operations.services.connect import not_connected, require_account
+from operations.services.payment_attempts import mend_answer, processor_key
+from operations.services.payment_dispatch import send_once
+from operations.services.payment_records import ChargeRecord, RefundRecord, record_of, shown
+from operations.services.processor_ids import ProcessorId
+from registry.errors import BadRequest, Conflict, NotFound
+from registry.limits import Scope
+from registry.model import Input
+from registry.operation import Example, Once, operation
+from registry.payments_errors import PaymentsError, PaymentsRefused
+from storage.connect import Connected
+from storage.connection import Connection
+from storage.payment_attempts import AttemptKind, PaymentAttempt, insert_attempt
+from storage.payment_records import PaymentRecord, find_record, lock_account, put_record
+
+MOST = 999_999_999_999
+Amount = Annotated[int, Field(ge=1, le=MOST, description="Minor units (cents), from 1 to what is left. Absent: all of it.")]
+Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="The charge's, ISO 4217; anything else is refused.")]
+
+
+class NewRefund(Input):
+    """What is to be given back."""
+
+    charge: Annotated[ProcessorId, Field(description="Charge id, ch_...")]
+    amount: Amount | None = None
+    currency: Currency | None = None
+    reason: Annotated[
+        Literal["duplicate", "fraudulent", "requested_by_customer"] | None, Field(description="Why, for the payer's bank.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCharge:
+    """The caller's account, and the charge where it is not among our records yet."""
+
+    account: Connected
+    asked: PaymentRecord | None
+
+
+async def own_charge(ctx: Ctx, params: NewRefund) -> OwnCharge:
+    """The charge is in the caller's own account: by our records, else by the processor's."""
+    account = await require_account(ctx)
+    ctx.stage()
+    await mend_answer(ctx, "refund")
+    known = await ctx.deps.store.read(find_record, account=account.account, kind="charge", id=params.charge)
+    if known is not None:
+        return OwnCharge(account, None)
+    ctx.reached_upstream = True
+    try:
+        charge = await ctx.deps.payments.find_charge(account.account, params.charge)
+    except NotFound:
+        raise no_such_charge() from None
+    asked = record_of(charge, account=account.account, organisation=account.organisation, as_of=int(ctx.now))
+    return OwnCharge(account, asked)
+
+
+def no_such_charge() -> NotFound:
+    """Unknown charges and those of other accounts are answered alike."""
+    return NotFound("Your account has no charge with this id", param="charge", hint="operator_billing_list_charges names yours")
+
+
+@dataclass(slots=True)
+class RefundSending:
+    """A refund on its way. `attempt` is there once `begin` has run."""
+
+    deps: Deps
+    own: OwnCharge
+    wanted: NewRefund
+    claim_key: str | None
+    id: str
+    attempt: PaymentAttempt | None = None
+    kind: AttemptKind = "refund"
+
+    def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
+        """Take the amount of what is left of the charge."""
+        account = self.own.account
+        if lock_account(connection, account=account.account) != account.organisation:
+            raise not_connected()
+        if self.own.asked is not None:
+            put_record(connection, record=self.own.asked)
+        charge = find_record(connection, account=account.account, kind="charge", id=self.wanted.charge)
+        if charge is None:
+            raise no_such_charge()
+        known = shown(charge, ChargeRecord)
+        require_refundable(known, self.wanted)
+        left = left_of(connection, account=account.account, charge=charge.id)
+        amount = self.wanted.amount or left
+        if not 1 <= amount <= left or not reserve(connection, account=account.account, charge=charge, amount=amount, now=now):
+            raise too_much(known, self.wanted.amount, left)
+        self.attempt = PaymentAttempt(
+            id=self.id,
+            organisation=account.organisation,
+            account=account.account,
+            kind=self.kind,
+            charge=charge.id,
+            amount=amount,
+            currency=known["currency"],
+            state="sending",
+            processor_key=processor_key(self.kind, self.claim_key, self.id),
+            claim_key=self.claim_key,
+            made=None,
+            created=int(now),
+            updated=int(now),
+        )
+        insert_attempt(connection, attempt=self.attempt)
+        return self.attempt
+
+    async def send(self) -> Refund:
+        """Ask the processor for it."""
+        attempt = self.attempt
+        if attempt is None:
+            raise RuntimeError("a refund is sent when its attempt was written")
+        return await self.deps.payments.refund(
+            attempt.account,
+            charge=self.wanted.charge,
+            amount=attempt.amount,
+            reason=self.wanted.reason,
+            key=attempt.processor_key,
+            metadata={"attempt": attempt.id},
+        )
+
+
+def require_refundable(charge: ChargeRecord, wanted: NewRefund) -> None:
+    """Only money that was received goes back, in the currency in which it came."""
+    if charge["status"] != "succeeded":
+        raise Conflict(
+            f"The charge is {charge['status']}, so there is nothing to give back; nothing was done",
+            code="charge_not_refundable",
+            hint="Only a succeeded charge can be refunded; operator_billing_list_charges shows the status",
+        )
+    if wanted.currency is not None and wanted.currency != charge["currency"]:
+        raise BadRequest(
+            f"currency: {wanted.currency} is not the charge's, which is {charge['currency']}; nothing was done",
+            param="currency",
+            hint=f"Send {charge['currency']}, or leave currency out",
+        )
+
+
+def too_much(charge: ChargeRecord, amount: int | None, left: int) -> BadRequest:
+    """More than is left. What other refunds have taken is taken, those under way and those of unknown outcome as well."""
+    of, currency = charge["amount"], charge["currency"]
+    if left == 0:
+        return BadRequest(
+            f"charge: nothing is left to refund of its {of} {currency} in minor units; nothing was done",
+            code="refund_too_large",
+            param="charge" if amount is None else "amount",
+            hint="operator_billing_list_refunds shows what was refunded; a refund whose outcome is unknown counts until it is settled",
+        )
+    return BadRequest(
+        f"amount: {amount} is more than what is left to refund, {left} of {of} {currency} in minor units; nothing was done",
+        code="refund_too_large",
+        param="amount",
+        hint=f"Send 1 to {left}, or leave amount out for all that is left",
+    )
+
+
+@operation(
+    "POST",
+    "/v1/operator-billing/refunds",
+    scope=Scope.WRITE,
+    once=Once(forever=True, shown=True),
+    processor=True,
+    moves=True,
+    status=201,
+    access=own_charge,
+    title="Refund charge",
+    raises=[NotFound, Conflict, PaymentsRefused, PaymentsError],
+    examples=[
+        Example(
+            "Give five euros of a charge back",
+            {"charge": "ch_3QxAbCdEfGhIjKlM", "amount": 500, "currency": "EUR", "reason": "requested_by_customer"},
+            REFUNDED,
+        )
+    ],
+)
+async def operator_billing_create_refund(ctx: Ctx, params: NewRefund, own: OwnCharge) -> RefundRecord:
+    """Refund a charge of your connected account, in whole or in part.
+
+    Moves money. Send an idempotency key: repeated without one it is a second refund. After OUTCOME_UNKNOWN repeat it with the same key.
+
+    The amount is taken of what is left of the charge before the processor is asked, so refunds at the same time never give back more than
+    was paid. The key is passed on to the processor and never expires. An unknown outcome keeps the amount taken until the processor's
+    events, or `reseller payments sync`, tell what came of it; the same key answers it then. The platform fee goes back in proportion.
+    """
+    sending = RefundSending(ctx.deps, own, params, ctx.call.idempotency_key, ctx.deps.ids.new("att_"))
+    concluded = await send_once(ctx, sending)
+    return concluded.body

@@ -1,0 +1,127 @@
+"""Lists of values that the processor's fraud rules name: who is blocked, and who is let through."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.services.connect import account_of, require_account
+from operations.services.plain_line import plain_line
+from operations.services.processor_ids import After, ProcessorId
+from operations.vocabulary import Limit, ListOf
+from registry.errors import Conflict, NotFound
+from registry.limits import Scope
+from registry.model import Input
+from registry.operation import Example, operation
+from storage.connect import Connected
+
+
+class ValueListPage(Input):
+    """Which part of the list."""
+
+    limit: Limit = 20
+    starting_after: After = None
+
+
+class NewItem(Input):
+    """What to add to which list."""
+
+    value_list: Annotated[ProcessorId, Field(description="List id, rsl_...")]
+    value: Annotated[
+        str,
+        Field(min_length=1, max_length=800, repr=False, description="Of the kind the list holds: an address, a country, a fingerprint..."),
+        AfterValidator(plain_line),
+    ]
+
+
+class FraudValueList(TypedDict):
+    """A list; `created` is Unix seconds."""
+
+    id: str
+    object: Literal["value_list"]
+    alias: Annotated[str, Field(description="What rules call it")]
+    name: str
+    item_type: Annotated[str, Field(description="What it holds, such as email, card_fingerprint or country")]
+    created: int
+
+
+class FraudValueItem(TypedDict):
+    """A value of a list; `created` is Unix seconds."""
+
+    id: str
+    object: Literal["value_list_item"]
+    value_list: str
+    value: str
+    created: int
+
+
+BLOCKED: FraudValueList = {
+    "id": "rsl_1R8fjord4cD",
+    "object": "value_list",
+    "alias": "blocked_countries",
+    "name": "Countries we do not sell to",
+    "item_type": "country",
+    "created": 1795163400,
+}
+
+
+async def account_for(ctx: Ctx, params: NewItem) -> Connected:
+    """The organisation's account: no list of another is reached."""
+    del params
+    return await require_account(ctx)
+
+
+@operation(
+    "GET",
+    "/v1/operator-billing/fraud/value-lists",
+    processor=True,
+    title="List value lists",
+    examples=[Example("What do our fraud rules go by?", {"limit": 20}, {"object": "list", "data": [BLOCKED], "has_more": False})],
+)
+async def operator_billing_list_value_lists(ctx: Ctx, params: ValueListPage) -> ListOf[FraudValueList]:
+    """List the block and allow lists of your payment account, newest first.
+
+    Empty without a payment account.
+    """
+    account = await account_of(ctx)
+    if account is None:
+        return {"object": "list", "data": [], "has_more": False}
+    ctx.reached_upstream = True
+    found = await ctx.deps.payments.list_value_lists(account.account, limit=params.limit, starting_after=params.starting_after)
+    rows: list[FraudValueList] = [
+        {"id": row.id, "object": "value_list", "alias": row.alias, "name": row.name, "item_type": row.item_type, "created": row.created}
+        for row in found.data
+    ]
+    return {"object": "list", "data": rows, "has_more": found.has_more}
+
+
+@operation(
+    "POST",
+    "/v1/operator-billing/fraud/value-lists/items",
+    scope=Scope.ADMIN,
+    processor=True,
+    status=201,
+    title="Add value list item",
+    access=account_for,
+    raises=[NotFound, Conflict],
+    examples=[
+        Example(
+            "Sell nothing to this country",
+            {"value_list": BLOCKED["id"], "value": "KP"},
+            {"id": "rsli_1R8fjord5eF", "object": "value_list_item", "value_list": BLOCKED["id"], "value": "KP", "created": 1795163460},
+        )
+    ],
+)
+async def operator_billing_add_value_list_item(ctx: Ctx, params: NewItem, account: Connected) -> FraudValueItem:
+    """Add a value to a block or allow list: it counts from the next payment on.
+
+    The processor refuses a value that is not of the list's kind, and one that is in it already.
+    """
+    ctx.reached_upstream = True
+    try:
+        item = await ctx.deps.payments.add_to_value_list(account.account, params.value_list, params.value, key=ctx.call.request_id)
+    except NotFound:
+        hint = "operator_billing_list_value_lists names them"
+        raise NotFound("Your payment account has no value list with this id", param="value_list", hint=hint) from None
+    return {"id": item.id, "object": "value_list_item", "value_list": item.value_list, "value": item.value, "created": item.created}

@@ -1,0 +1,138 @@
+"""How an organisation bills: currency, price and the prefix of its invoice numbers."""
+
+from typing import Annotated, Literal, cast
+
+from pydantic import Field, model_validator
+from typing_extensions import TypedDict
+
+from operations.connectivity.shapes import Currency
+from operations.deps import Ctx
+from operations.services.invoice_figures import MOST_PRICE_CENTS
+from operations.services.platform_fees import fee_bps_of
+from registry.errors import BadRequest
+from registry.limits import Scope
+from registry.model import Input, Nothing
+from registry.operation import Example, operation
+from storage.billing_config import BillingConfig, change_config, ensure_config, find_config
+from storage.connection import Connection
+
+CONNECT = "Connecting an account at the payment processor sets it: POST /v1/invoices/payments/connect/begin"
+# Who sets what an organisation cannot set here.
+ELSEWHERE = {
+    "billing_cycle_day": "It is 1: an invoice is of a calendar month in UTC",
+    "platform_fee_bps": "Whoever runs the service sets it: reseller org set-fee",
+    "payments_connect_account_id": CONNECT,
+    "payments_connect_status": CONNECT,
+    "org_id": "It is the organisation of your credential; another one's needs a credential of that one",
+    "updated_at": "The service sets it with every change",
+}
+
+
+class ConfigChange(Input):
+    """What to change; what is left out stays."""
+
+    currency: Annotated[Currency | None, Field(description="Of new invoices (ISO 4217).")] = None
+    price_per_gb_cents: Annotated[
+        int | None,
+        Field(ge=0, le=MOST_PRICE_CENTS, description="Cents per GB (10^9 bytes), 0-1000000000, of new invoices."),
+    ] = None
+    invoice_prefix: Annotated[
+        str | None,
+        Field(pattern=r"^[A-Za-z0-9-]{1,16}$", description="Begins new invoice numbers: 1-16 letters, digits and hyphens."),
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_what_is_theirs(cls, given: object) -> object:
+        if isinstance(given, dict):
+            for name, whose in ELSEWHERE.items():
+                if name in given:
+                    raise BadRequest(f"{name}: cannot be set here", param=name, hint=f"{whose}. Leave it out")
+        return given  # pyright: ignore[reportUnknownVariableType]  # JSON: the fields give it its types
+
+
+class ShownConfig(TypedDict):
+    """How an organisation bills. `platform_fee_bps` is the service's share in basis points; `updated_at` is Unix seconds."""
+
+    org_id: str
+    currency: Currency
+    billing_cycle_day: int
+    payments_connect_account_id: str | None
+    payments_connect_status: Literal["not_connected", "pending", "active"]
+    platform_fee_bps: int
+    price_per_gb_cents: int
+    invoice_prefix: str
+    updated_at: int
+
+
+EXAMPLE: ShownConfig = {
+    "org_id": "org_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "currency": "USD",
+    "billing_cycle_day": 1,
+    "payments_connect_account_id": None,
+    "payments_connect_status": "not_connected",
+    "platform_fee_bps": 100,
+    "price_per_gb_cents": 0,
+    "invoice_prefix": "INV",
+    "updated_at": 1_795_168_800,
+}
+CHANGED: ShownConfig = {**EXAMPLE, "currency": "EUR", "price_per_gb_cents": 250, "invoice_prefix": "FJORD"}
+
+
+def shown(row: BillingConfig, fee_bps: int) -> ShownConfig:
+    """The answer."""
+    return {
+        "org_id": row.organisation,
+        "currency": cast(Currency, row.currency),
+        "billing_cycle_day": row.billing_cycle_day,
+        "payments_connect_account_id": row.connect_account,
+        "payments_connect_status": cast(Literal["not_connected", "pending", "active"], row.connect_status),
+        "platform_fee_bps": fee_bps,
+        "price_per_gb_cents": row.price_per_gb_cents,
+        "invoice_prefix": row.invoice_prefix,
+        "updated_at": row.updated,
+    }
+
+
+@operation(
+    "GET",
+    "/v1/invoices/config",
+    title="Get billing config",
+    examples=[Example("How do we bill?", {}, EXAMPLE)],
+)
+async def get_billing_config(ctx: Ctx, params: Nothing) -> ShownConfig:
+    """Get how you bill: currency, price per GB, number prefix, platform fee.
+
+    Never not found: the first call gives it the defaults USD, 0 a GB and the prefix INV.
+    """
+    del params
+    store = ctx.deps.store
+    found = await store.read(find_config, organisation=ctx.organisation)
+    row = found or await store.write(ensure_config, organisation=ctx.organisation, now=ctx.now)
+    return shown(row, await fee_bps_of(ctx.deps, ctx.organisation))
+
+
+@operation(
+    "PUT",
+    "/v1/invoices/config",
+    scope=Scope.WRITE,
+    title="Update billing config",
+    raises=[BadRequest],
+    examples=[
+        Example("Bill in euros, 2.50 a GB", {"currency": "EUR", "price_per_gb_cents": 250, "invoice_prefix": "FJORD"}, CHANGED),
+    ],
+)
+async def update_billing_config(ctx: Ctx, params: ConfigChange) -> ShownConfig:
+    """Set currency, price per GB or number prefix of your new invoices.
+
+    What is left out stays. Invoices that were made before, drafts among them, do not change.
+
+    A new prefix does not begin a new count: numbers go on. `billing_cycle_day`, the platform fee and the account at the payment
+    processor cannot be set here; the refusal says who sets them.
+    """
+    bps = await fee_bps_of(ctx.deps, ctx.organisation)
+
+    def write(connection: Connection, *, organisation: str, now: float) -> ShownConfig:
+        return shown(change_config(connection, organisation=organisation, **params.model_dump(), now=now), bps)
+
+    return await ctx.settle_result(write, organisation=ctx.organisation, now=ctx.now)

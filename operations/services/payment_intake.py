@@ -1,0 +1,85 @@
+"""A word of the processor's about an account's money, and what follows from it. To be called under the account's lock."""
+
+from datetime import UTC, datetime
+
+from clients.payments.records import ApplicationFee, Charge, Payout, Refund
+from operations.deps import Deps
+from operations.services.charge_refunds import refresh_refunds
+from operations.services.commissions import record_platform_fee
+from operations.services.payment_attempts import settle_by_word
+from operations.services.payment_records import ChargeRecord, FeeRecord, Money, record_of, shown
+from storage.connection import Connection
+from storage.payment_records import find_record, put_record, records_of
+
+
+def take_word(connection: Connection, *, deps: Deps, account: str, organisation: str, thing: Money, as_of: float, now: float) -> bool:
+    """Keep it where it is news; True where it was.
+
+    An old word may still tell that a refund or payout of ours was made at all.
+    """
+    given_back = refunded_fee(connection, account, thing) if isinstance(thing, ApplicationFee) else 0
+    news = put_record(connection, record=record_of(thing, account=account, organisation=organisation, as_of=as_of))
+    match thing:
+        case Refund() | Payout():
+            settle_by_word(connection, deps=deps, account=account, thing=thing, now=now)
+        case ApplicationFee():
+            take_back_fee(connection, deps=deps, organisation=organisation, fee=thing, before=given_back, now=now)
+            earn_fee(connection, deps=deps, organisation=organisation, account=account, charge=thing.charge, now=now)
+        case Charge():
+            earn_fee(connection, deps=deps, organisation=organisation, account=account, charge=thing.id, now=now)
+        case _:
+            pass
+    charge = thing.id if isinstance(thing, Charge) else thing.charge if isinstance(thing, Refund) else None
+    if charge is not None:
+        refresh_refunds(connection, account=account, charge=charge, now=now)
+    return news
+
+
+def earn_fee(connection: Connection, *, deps: Deps, organisation: str, account: str, charge: str, now: float) -> None:
+    """A sale's platform fee becomes final when both the fee and its charge are known, whichever is told first.
+
+    Choice: the fee of an invoice is recorded when the invoice is paid, by its id, and never here: a fee counts here when its charge
+    names an order of ours, which no invoice's does.
+    """
+    sale = find_record(connection, account=account, kind="charge", id=charge)
+    if sale is None or shown(sale, ChargeRecord)["order"] is None:
+        return
+    for record in records_of(connection, account=account, kind="fee", charge=charge):
+        fee = shown(record, FeeRecord)
+        record_platform_fee(
+            connection,
+            ref=fee["id"],
+            organisation=organisation,
+            month=month_of(fee["created"]),
+            currency=fee["currency"],
+            amount=fee["amount"],
+            now=now,
+            ids=deps.ids,
+        )
+
+
+def refunded_fee(connection: Connection, account: str, fee: ApplicationFee) -> int:
+    """What was known to have been given back of it so far."""
+    record = find_record(connection, account=account, kind="fee", id=fee.id)
+    return 0 if record is None else shown(record, FeeRecord)["amount_refunded"]
+
+
+def take_back_fee(connection: Connection, *, deps: Deps, organisation: str, fee: ApplicationFee, before: int, now: float) -> None:
+    """What the service gave back of a fee since it was last told is a negative fee of the same month, an invoice's as well as a sale's."""
+    after = refunded_fee(connection, fee.account, fee)
+    if after > before:
+        record_platform_fee(
+            connection,
+            ref=f"{fee.id}:refunded:{after}",
+            organisation=organisation,
+            month=month_of(fee.created),
+            currency=fee.currency,
+            amount=before - after,
+            now=now,
+            ids=deps.ids,
+        )
+
+
+def month_of(created: int) -> str:
+    """The UTC month of a moment, YYYY-MM."""
+    return datetime.fromtimestamp(created, UTC).strftime("%Y-%m")

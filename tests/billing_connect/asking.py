@@ -1,0 +1,92 @@
+"""Calls of this folder, and what a test does at the simulated processor beside them."""
+
+from typing import Any
+
+from clients.sandbox.payments.control_faults import Fault, Trouble
+from clients.sandbox.payments.entities import Account
+from registry.limits import Tier
+from storage.connect import attach_account
+from tests.contract.stage import House
+from tests.world import Credentials
+
+BILLING = "/v1/operator-billing"
+NOBODYS = "acct_1Nobody"
+Said = tuple[int, dict[str, Any]]
+
+
+async def ask(house: House, secret: str | None, method: str, path: str, body: object = None, *, key: str | None = None) -> Said:
+    """One call: its status and its body."""
+    headers = {} if key is None else {"Idempotency-Key": key}
+    async with house.client(secret) as http:
+        answer = await http.request(method, path, json=body, headers=headers)
+    return answer.status_code, answer.json()
+
+
+async def person(house: House, tier: Tier = Tier.FREE) -> tuple[str, str]:
+    """Somebody with a session in a new organisation: the session, and the organisation."""
+    world = house.world
+    subject = world.ids.new("sub_")
+    id, organisation = await world.person(subject=subject), await world.organisation(tier)
+    await world.join(id, organisation)
+    return f"session.{subject}.{organisation}", organisation
+
+
+async def session_of(house: House, who: Credentials) -> str:
+    """A session of somebody new in the organisation of a key."""
+    world = house.world
+    subject = world.ids.new("sub_")
+    await world.join(await world.person(subject=subject), who.organisation)
+    return f"session.{subject}.{who.organisation}"
+
+
+async def onboarded(house: House, who: Credentials, *, finished: bool = True) -> str:
+    """An Express account of this organisation, made through the front door; its owner has told everything, unless not finished."""
+    status, body = await ask(house, await session_of(house, who), "POST", f"{BILLING}/connect/begin", {"country": "NO"})
+    assert status == 200, body
+    if finished:
+        await finish(house, body["account_id"])
+        assert (await ask(house, who.secret, "GET", f"{BILLING}/connect/status"))[1]["status"] == "active"
+    return body["account_id"]
+
+
+async def finish(house: House, account: str) -> None:
+    """The account's owner tells the processor everything."""
+    from clients.sandbox.payments.onboarding import complete_onboarding
+
+    async with house.world.payments.turn(writes=True) as state:
+        complete_onboarding(state, account)
+
+
+async def own_account(house: House) -> str:
+    """A Standard account that somebody has at the processor, and that no organisation is connected with."""
+    from clients.sandbox.payments.onboarding import open_standard_account
+
+    async with house.world.payments.turn(writes=True) as state:
+        return open_standard_account(state).id
+
+
+async def consented(house: House, account: str) -> str:
+    """The code with which its owner comes back."""
+    from clients.sandbox.payments.onboarding import authorize_oauth
+
+    async with house.world.payments.turn(writes=True) as state:
+        return authorize_oauth(state, account)
+
+
+async def accounts(house: House) -> list[Account]:
+    """The connected accounts that are at the processor, without its platform's own."""
+    async with house.world.payments.turn(writes=False) as state:
+        return [account for id, account in state.accounts.items() if id != state.platform]
+
+
+async def attached(house: House, who: Credentials, account: str, *, kind: str = "express", status: str = "active") -> None:
+    """The organisation's account is this one, whatever the processor knows."""
+    now = house.world.clock.now()
+    assert await house.world.store.write(
+        attach_account, organisation=who.organisation, account=account, kind=kind, status=status, as_of=now, now=now
+    )
+
+
+def trouble(house: House, kind: Trouble, path: str = "*", *, method: Any = "*", times: int = 50, after: bool = False) -> None:
+    """What the next calls of this path meet."""
+    house.world.payments.faults.queue.append(Fault(trouble=kind, method=method, path=path, account=None, times=times, after=after))

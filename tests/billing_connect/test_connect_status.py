@@ -1,0 +1,184 @@
+"""GET .../connect/status, under both of its paths: the processor is asked, and its answer kept."""
+
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from clients.payments.records import Account
+from operations.services.connect_status import detach, take_account
+from storage.billing_config import find_config
+from storage.connect import Connected, connected
+from tests.billing_connect.asking import BILLING, ask, attached, finish, onboarded, session_of, trouble
+from tests.contract.stage import House
+from tests.world import NOON, Credentials
+
+pytestmark = pytest.mark.anyio
+STATUS, FULL = "/v1/invoices/payments/connect/status", f"{BILLING}/connect/status"
+NOTHING = {
+    "status": "not_connected",
+    "account_id": None,
+    "charges_enabled": False,
+    "payouts_enabled": False,
+    "details_submitted": False,
+    "requirements": None,
+    "capabilities": None,
+    "payout_schedule": None,
+    "default_currency": "USD",
+    "platform_fee_bps": 100,
+}
+
+
+async def stored(house: House, caller: Credentials) -> Connected | None:
+    return await house.world.store.read(connected, organisation=caller.organisation)
+
+
+async def told(house: House, account: str, as_of: float, *, charges: bool) -> None:
+    """The processor's word of an account, as a webhook brings it."""
+    said = Account(account, "express", charges_enabled=charges, payouts_enabled=charges, details_submitted=True, default_currency="EUR")
+    await house.world.store.write(take_account, account=said, as_of=as_of, now=house.world.clock.now())
+
+
+@pytest.mark.rule("2.11.1")
+async def test_without_an_account_everything_is_false(house: House) -> None:
+    caller = await house.world.caller()
+    assert await ask(house, caller.secret, "GET", STATUS) == (200, NOTHING)
+    assert await ask(house, caller.secret, "GET", FULL) == (200, {**NOTHING, "currently_due": []})
+
+
+@pytest.mark.rule("3.5.1")
+async def test_asking_is_how_pending_becomes_active(house: House) -> None:
+    caller = await house.world.caller()
+    account = await onboarded(house, caller, finished=False)
+    assert await ask(house, caller.secret, "GET", STATUS) == (
+        200,
+        {**NOTHING, "status": "pending", "account_id": account, "default_currency": "NOK"},
+    )
+    await finish(house, account)
+    assert await stored(house, caller) == (caller.organisation, account, "express", "pending")
+    status, body = await ask(house, caller.secret, "GET", STATUS)
+    assert (status, {**body, "account_id": ""}) == snapshot(
+        (
+            200,
+            {
+                "status": "active",
+                "account_id": "",
+                "charges_enabled": True,
+                "payouts_enabled": True,
+                "details_submitted": True,
+                "requirements": None,
+                "capabilities": None,
+                "payout_schedule": None,
+                "default_currency": "NOK",
+                "platform_fee_bps": 100,
+            },
+        )
+    )
+    assert await stored(house, caller) == (caller.organisation, account, "express", "active")
+
+
+@pytest.mark.rule("4.5.53")
+async def test_what_the_processor_still_asks_for_is_listed(house: House) -> None:
+    caller = await house.world.caller()
+    await onboarded(house, caller, finished=False)
+    _, body = await ask(house, caller.secret, "GET", FULL)
+    assert body["currently_due"] == snapshot(
+        ["business_profile.url", "business_type", "external_account", "tos_acceptance.date", "tos_acceptance.ip"]
+    )
+    assert body["requirements"] is None
+
+
+async def test_a_restricted_account_is_pending_again(house: House) -> None:
+    from clients.sandbox.payments.onboarding import restrict_account
+
+    caller = await house.world.caller()
+    account = await onboarded(house, caller)
+    async with house.world.payments.turn(writes=True) as state:
+        restrict_account(state, account)
+    _, body = await ask(house, caller.secret, "GET", FULL)
+    assert (body["status"], body["charges_enabled"], body["details_submitted"]) == ("pending", False, True)
+    assert body["currently_due"] == ["company.verification.document"]
+    assert (await stored(house, caller) or pytest.fail()).status == "pending"
+
+
+@pytest.mark.rule("3.5.2")
+@pytest.mark.parametrize("kind", ["timeout", "closed", "error", "rate_limited", "garbage"])
+@pytest.mark.parametrize("path", [STATUS, FULL])
+async def test_when_the_processor_does_not_answer_what_is_stored_is_told(house: House, kind: Any, path: str) -> None:
+    caller = await house.world.caller()
+    account = await onboarded(house, caller)
+    trouble(house, kind)
+    status, body = await ask(house, caller.secret, "GET", path)
+    more = {"currently_due": []} if path == FULL else {}
+    assert (status, body) == (200, {**NOTHING, "status": "active", "account_id": account, **more})
+    assert (await stored(house, caller) or pytest.fail()).status == "active"
+
+
+@pytest.mark.rule("3.5.2")
+async def test_an_account_that_the_processor_does_not_know_is_told_as_it_is_stored(house: House) -> None:
+    caller = await house.world.caller()
+    await attached(house, caller, "acct_1Gone", status="pending")
+    assert (await ask(house, caller.secret, "GET", STATUS))[1] == {**NOTHING, "status": "pending", "account_id": "acct_1Gone"}
+
+
+async def test_an_older_word_of_the_processor_changes_nothing(house: House) -> None:
+    caller = await house.world.caller()
+    await attached(house, caller, "acct_1Own")
+    await told(house, "acct_1Own", NOON - 1, charges=False)
+    assert (await stored(house, caller) or pytest.fail()).status == "active"
+    await told(house, "acct_1Own", NOON, charges=False)
+    assert (await stored(house, caller) or pytest.fail()).status == "pending"
+    await told(house, "acct_1Own", NOON + 5, charges=True)
+    await told(house, "acct_1Own", NOON + 4, charges=False)
+    assert (await stored(house, caller) or pytest.fail()).status == "active"
+
+
+async def test_a_word_about_an_account_that_nobody_has_changes_nothing(house: House) -> None:
+    caller = await house.world.caller()
+    await attached(house, caller, "acct_1Own")
+    await told(house, "acct_1Other", NOON + 5, charges=False)
+    assert (await stored(house, caller) or pytest.fail()).status == "active"
+
+
+async def test_the_time_of_change_moves_with_the_status_alone(house: House) -> None:
+    caller = await house.world.caller()
+    await attached(house, caller, "acct_1Own")
+    house.world.clock.advance(60)
+    await told(house, "acct_1Own", NOON + 60, charges=True)
+    assert (await house.world.store.read(find_config, organisation=caller.organisation) or pytest.fail()).updated == NOON
+    await told(house, "acct_1Own", NOON + 60, charges=False)
+    assert (await house.world.store.read(find_config, organisation=caller.organisation) or pytest.fail()).updated == NOON + 60
+
+
+async def test_an_account_that_is_let_go_is_forgotten_unless_it_came_back_since(house: House) -> None:
+    caller = await house.world.caller()
+    await attached(house, caller, "acct_1Own", kind="standard")
+    await house.world.store.write(detach, account="acct_1Own", as_of=NOON - 1, now=NOON)
+    assert await stored(house, caller) is not None
+    await house.world.store.write(detach, account="acct_1Own", as_of=NOON, now=NOON)
+    assert (await ask(house, caller.secret, "GET", STATUS)) == (200, NOTHING)
+
+
+async def test_whoever_lost_an_account_begins_with_a_new_one(house: House) -> None:
+    caller = await house.world.caller()
+    before = await onboarded(house, caller)
+    house.world.clock.advance(60)
+    await house.world.store.write(detach, account=before, as_of=house.world.clock.now(), now=house.world.clock.now())
+    status, body = await ask(house, await session_of(house, caller), "POST", f"{BILLING}/connect/begin", {})
+    assert (status, body["status"]) == (200, "pending")
+    assert body["account_id"] != before
+
+
+async def test_an_organisation_sees_no_account_of_another(house: House) -> None:
+    mine, theirs = await house.world.caller(), await house.world.caller()
+    await onboarded(house, theirs)
+    assert (await ask(house, mine.secret, "GET", STATUS)) == (200, NOTHING)
+
+
+async def test_the_fee_is_the_organisation_s_own(house: House) -> None:
+    from storage.fee_rates import set_fee_bps
+
+    caller = await house.world.caller()
+    assert (await ask(house, caller.secret, "GET", STATUS))[1]["platform_fee_bps"] == 100
+    await house.world.store.write(set_fee_bps, organisation=caller.organisation, bps=250)
+    assert (await ask(house, caller.secret, "GET", STATUS))[1]["platform_fee_bps"] == 250

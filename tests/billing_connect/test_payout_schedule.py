@@ -1,0 +1,117 @@
+"""GET and PATCH /v1/operator-billing/payouts/schedule."""
+
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from tests.billing_connect.asking import BILLING, Said, ask, trouble
+from tests.contract.stage import House
+from tests.world import Credentials
+
+pytestmark = pytest.mark.anyio
+SCHEDULE = f"{BILLING}/payouts/schedule"
+
+
+async def read(house: House, caller: Credentials) -> Said:
+    return await ask(house, caller.secret, "GET", SCHEDULE)
+
+
+async def change(house: House, caller: Credentials, given: dict[str, object], key: str | None = None) -> Said:
+    return await ask(house, caller.secret, "PATCH", SCHEDULE, given, key=key)
+
+
+@pytest.mark.rule("4.5.47")
+@pytest.mark.parametrize(
+    ("given", "more"),
+    [
+        ({"interval": "manual"}, {}),
+        ({"interval": "daily"}, {}),
+        ({"interval": "weekly", "weekday": "friday"}, {"weekday": "friday"}),
+        ({"interval": "monthly", "month_day": 1}, {"month_day": 1}),
+        ({"interval": "monthly", "month_day": 31}, {"month_day": 31}),
+    ],
+)
+async def test_a_schedule_is_set_and_read_back(house: House, given: dict[str, object], more: dict[str, object]) -> None:
+    caller, other = await house.world.caller(), await house.world.caller()
+    await house.world.connect_payments(caller)
+    await house.world.connect_payments(other)
+    _, before = await read(house, other)
+    assert before == snapshot({"object": "payout_schedule", "interval": "daily", "weekday": None, "month_day": None, "delay_days": 2})
+    status, body = await change(house, caller, given)
+    assert (status, body) == (200, {**before, "weekday": None, "month_day": None, "interval": given["interval"], **more})
+    assert await read(house, caller) == (200, body)
+    assert await read(house, other) == (200, before)
+
+
+async def test_without_an_account_there_is_no_schedule(house: House) -> None:
+    caller = await house.world.caller()
+    status, body = await read(house, caller)
+    assert (status, {**body, "request_id": ""}) == snapshot(
+        (
+            409,
+            {
+                "error": "Your organisation has no account at the payment processor yet, and this call needs one; nothing was done",
+                "code": "payments_not_connected",
+                "request_id": "",
+                "hint": "Open the url of POST /v1/operator-billing/connect/begin, signed in, or of operator_billing_connect_oauth_begin",
+            },
+        )
+    )
+    status, body = await change(house, caller, {"interval": "daily"})
+    assert (status, body["code"]) == (409, "payments_not_connected")
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({}, "interval"),
+        ({"interval": "hourly"}, "interval"),
+        ({"interval": "weekly"}, "weekday"),
+        ({"interval": "weekly", "weekday": "Friday"}, "weekday"),
+        ({"interval": "weekly", "weekday": "friday", "month_day": 5}, "month_day"),
+        ({"interval": "daily", "weekday": "friday"}, "weekday"),
+        ({"interval": "manual", "month_day": 5}, "month_day"),
+        ({"interval": "monthly"}, "month_day"),
+        ({"interval": "monthly", "month_day": 0}, "month_day"),
+        ({"interval": "monthly", "month_day": 32}, "month_day"),
+        ({"interval": "daily", "delay_days": 0}, "delay_days"),
+    ],
+)
+async def test_what_is_wrong_is_named_and_nothing_changes(house: House, given: dict[str, object], named: str) -> None:
+    caller = await house.world.caller()
+    await house.world.connect_payments(caller)
+    before = await read(house, caller)
+    status, body = await change(house, caller, given)
+    assert (status, body["error"].partition(":")[0]) == (400, named)
+    assert await read(house, caller) == before
+
+
+@pytest.mark.parametrize("kind", ["timeout", "closed", "error", "garbage"])
+async def test_a_change_that_was_not_heard_of_is_unknown(house: House, kind: Any) -> None:
+    caller = await house.world.caller()
+    await house.world.connect_payments(caller)
+    trouble(house, kind, method="POST")
+    status, body = await change(house, caller, {"interval": "manual"}, "one")
+    assert (status, body["code"], body["outcome_unknown"]) == (502, "OUTCOME_UNKNOWN", True)
+    house.world.payments.faults.queue.clear()
+    assert (await change(house, caller, {"interval": "manual"}, "one"))[1]["outcome_unknown"]
+    assert (await change(house, caller, {"interval": "manual"}, "two"))[0] == 200
+
+
+async def test_a_change_that_the_processor_did_not_take_may_be_repeated(house: House) -> None:
+    caller = await house.world.caller()
+    await house.world.connect_payments(caller)
+    trouble(house, "rate_limited", method="POST")
+    assert (await change(house, caller, {"interval": "manual"}, "one"))[1]["code"] == "payments_error"
+    house.world.payments.faults.queue.clear()
+    assert (await change(house, caller, {"interval": "manual"}, "one"))[0] == 200
+
+
+@pytest.mark.parametrize(("kind", "code"), [("timeout", "payments_timeout"), ("error", "payments_error"), ("garbage", "payments_error")])
+async def test_a_processor_that_fails_is_told(house: House, kind: Any, code: str) -> None:
+    caller = await house.world.caller()
+    await house.world.connect_payments(caller)
+    trouble(house, kind)
+    status, body = await read(house, caller)
+    assert (status, body["code"]) == (502, code)

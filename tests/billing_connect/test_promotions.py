@@ -1,0 +1,215 @@
+"""Promotions: kept here, and made at the processor where the organisation's account takes payments."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from tests.billing_connect.asking import BILLING, Said, ask, onboarded, trouble
+from tests.contract.stage import House
+from tests.world import NOON, Credentials
+
+pytestmark = pytest.mark.anyio
+PROMOTIONS = f"{BILLING}/promotions"
+MANY = 16
+
+
+async def make(house: House, caller: Credentials, key: str | None = None, **given: object) -> Said:
+    return await ask(house, caller.secret, "POST", PROMOTIONS, {"code": "SPRING-15", "percent_off": 15, **given}, key=key)
+
+
+async def listed(house: House, caller: Credentials, query: str = "") -> dict[str, Any]:
+    status, body = await ask(house, caller.secret, "GET", PROMOTIONS + query)
+    assert status == 200
+    return body
+
+
+async def at_processor(house: House, account: str) -> list[str]:
+    """The codes that the processor has for this account."""
+    async with house.world.payments.turn(writes=False) as state:
+        return [row.code for row in state.book(account).promotions.values()]
+
+
+@pytest.mark.rule("4.5.50")
+async def test_without_an_account_a_code_is_kept(house: House) -> None:
+    caller = await house.world.caller()
+    status, body = await make(house, caller, code="spring-15", max_redemptions=500, expires_at=int(NOON) + 1)
+    assert (status, {**body, "id": ""}) == snapshot(
+        (
+            201,
+            {
+                "id": "",
+                "object": "promotion",
+                "code": "SPRING-15",
+                "percent_off": 15.0,
+                "amount_off": None,
+                "currency": None,
+                "max_redemptions": 500,
+                "expires_at": 1800014401,
+                "active": True,
+                "payments_promotion_id": None,
+                "created": 1800014400,
+            },
+        )
+    )
+    assert body["id"].startswith("pro_")
+    assert await listed(house, caller) == {"object": "list", "data": [body], "has_more": False}
+    house.world.clock.advance(1)
+    assert [row["active"] for row in (await listed(house, caller))["data"]] == [False]
+
+
+@pytest.mark.rule("4.5.50")
+async def test_with_an_active_account_the_code_is_made_at_the_processor(house: House) -> None:
+    caller = await house.world.caller()
+    account = await onboarded(house, caller)
+    status, body = await make(house, caller, percent_off=12.5)
+    assert (status, body["percent_off"], body["payments_promotion_id"][:6]) == (201, 12.5, "promo_")
+    _, other = await make(house, caller, code="minus-5", percent_off=None, amount_off=500, currency="EUR")
+    assert (other["percent_off"], other["amount_off"], other["currency"]) == (None, 500, "EUR")
+    assert sorted(await at_processor(house, account)) == ["MINUS-5", "SPRING-15"]
+    assert (await listed(house, caller))["data"] == [other, body]
+
+
+async def test_an_account_that_is_pending_makes_none_at_the_processor(house: House) -> None:
+    caller = await house.world.caller()
+    account = await onboarded(house, caller, finished=False)
+    status, body = await make(house, caller)
+    assert (status, body["payments_promotion_id"]) == (201, None)
+    assert await at_processor(house, account) == []
+
+
+@pytest.mark.parametrize("connected", [False, True])
+async def test_a_code_is_an_organisation_s_once(house: House, connected: bool) -> None:
+    caller, other = await house.world.caller(), await house.world.caller()
+    if connected:
+        await onboarded(house, caller)
+    said = await asyncio.gather(*(make(house, caller, code=("Spring-15", "SPRING-15")[n % 2]) for n in range(MANY)))
+    assert sorted(status for status, _ in said) == [201] + [409] * (MANY - 1)
+    body = next(body for status, body in said if status == 409)
+    assert {**body, "request_id": ""} == snapshot(
+        {
+            "error": "code: your organisation has a promotion with the code SPRING-15 already",
+            "code": "promotion_exists",
+            "request_id": "",
+            "param": "code",
+            "hint": "Choose another code; operator_list_promotions names those that are taken",
+        }
+    )
+    assert len((await listed(house, caller))["data"]) == 1
+    assert (await make(house, other))[0] == 201
+
+
+async def test_a_repeated_key_makes_one(house: House) -> None:
+    caller = await house.world.caller()
+    await onboarded(house, caller)
+    assert await make(house, caller, "one") == await make(house, caller, "one")
+    house.world.clock.advance(86_400)
+    assert (await make(house, caller, "one", percent_off=20))[1]["code"] == "idempotency_key_reused"
+
+
+async def test_a_refused_code_is_free_again(house: House) -> None:
+    caller = await house.world.caller()
+    account = await onboarded(house, caller)
+    await make(house, caller)
+    async with house.world.payments.turn(writes=True) as state:
+        (row,) = state.book(account).promotions.values()
+        row.code = "TAKEN"
+    status, body = await make(house, caller, "one", code="taken")
+    assert (status, {**body, "request_id": ""}) == snapshot(
+        (
+            400,
+            {
+                "error": "The payment processor refused it: its code for why is resource_already_exists. Nothing was done.",
+                "code": "payments_refused",
+                "request_id": "",
+                "param": "code",
+                "processor_code": "resource_already_exists",
+            },
+        )
+    )
+    assert [row["code"] for row in (await listed(house, caller))["data"]] == ["SPRING-15"]
+    assert (await make(house, caller, "one", code="taken"))[1] == body
+
+
+@pytest.mark.parametrize("kind", ["timeout", "closed", "error", "garbage"])
+async def test_a_code_whose_making_was_not_heard_of_stays_taken(house: House, kind: Any) -> None:
+    caller = await house.world.caller()
+    await onboarded(house, caller)
+    trouble(house, kind, method="POST")
+    status, body = await make(house, caller, "one")
+    assert (status, body["code"], body["outcome_unknown"]) == (502, "OUTCOME_UNKNOWN", True)
+    house.world.payments.faults.queue.clear()
+    assert (await make(house, caller, "one"))[1]["outcome_unknown"]
+    assert (await make(house, caller))[1]["code"] == "promotion_exists"
+    (row,) = (await listed(house, caller))["data"]
+    assert row["payments_promotion_id"] is None
+
+
+async def test_a_call_that_the_processor_took_none_of_may_be_repeated(house: House) -> None:
+    caller = await house.world.caller()
+    account = await onboarded(house, caller)
+    trouble(house, "rate_limited", method="POST")
+    status, body = await make(house, caller, "one")
+    assert (status, body["code"]) == (502, "payments_error")
+    assert (await listed(house, caller))["data"] == []
+    house.world.payments.faults.queue.clear()
+    assert (await make(house, caller, "one"))[0] == 201
+    assert await at_processor(house, account) == ["SPRING-15"]
+
+
+async def test_pages_go_from_new_to_old(house: House) -> None:
+    caller, other = await house.world.caller(), await house.world.caller()
+    for number in range(3):
+        house.world.clock.advance(1)
+        await make(house, caller, code=f"CODE-{number}")
+    await make(house, other, code="THEIRS")
+    first = await listed(house, caller, "?limit=2")
+    assert ([row["code"] for row in first["data"]], first["has_more"]) == (["CODE-2", "CODE-1"], True)
+    rest = await listed(house, caller, f"?limit=2&starting_after={first['data'][-1]['id']}")
+    assert ([row["code"] for row in rest["data"]], rest["has_more"]) == (["CODE-0"], False)
+
+
+@pytest.mark.parametrize("percent", [0.01, 0.5, 12.25, 33.33, 57.29, 100, 100.0])
+async def test_a_percentage_is_kept_exactly(house: House, percent: float) -> None:
+    caller = await house.world.caller()
+    status, body = await make(house, caller, percent_off=percent)
+    assert (status, body["percent_off"]) == (201, percent)
+    assert (await listed(house, caller))["data"][0]["percent_off"] == percent
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"code": "ab"}, "code"),
+        ({"code": "x" * 33}, "code"),
+        ({"code": "SPRING 15"}, "code"),
+        ({"code": "SPRING_15"}, "code"),
+        ({"code": "FRÜHLING"}, "code"),
+        ({"percent_off": 0}, "percent_off"),
+        ({"percent_off": 100.01}, "percent_off"),
+        ({"percent_off": 12.345}, "percent_off"),
+        ({"percent_off": 1e-05}, "percent_off"),
+        ({"percent_off": None}, "percent_off, amount_off"),
+        ({"amount_off": 500, "currency": "EUR"}, "percent_off, amount_off"),
+        ({"percent_off": None, "amount_off": 500}, "currency"),
+        ({"percent_off": None, "amount_off": 0, "currency": "EUR"}, "amount_off"),
+        ({"percent_off": None, "amount_off": 1.5, "currency": "EUR"}, "amount_off"),
+        ({"percent_off": None, "amount_off": 500, "currency": "eur"}, "currency"),
+        ({"percent_off": None, "amount_off": 500, "currency": "NOK"}, "currency"),
+        ({"currency": "EUR"}, "currency"),
+        ({"max_redemptions": 0}, "max_redemptions"),
+        ({"expires_at": int(NOON)}, "expires_at"),
+        ({"expires_at": int(NOON) * 1000}, "expires_at"),
+        ({"active": False}, "active"),
+        ({"payments_promotion_id": "promo_1"}, "payments_promotion_id"),
+    ],
+)
+@pytest.mark.parametrize("connected", [False, True])
+async def test_what_is_wrong_is_named_and_nothing_is_kept(house: House, given: dict[str, Any], named: str, connected: bool) -> None:
+    caller = await house.world.caller()
+    if connected and given == {"expires_at": int(NOON)}:
+        await onboarded(house, caller)
+    status, body = await make(house, caller, **given)
+    assert (status, body["error"].partition(":")[0]) == (400, named)
+    assert (await listed(house, caller))["data"] == []

@@ -1,0 +1,135 @@
+"""Who gets what when several come at once, and what the processor's events bring, on both databases."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+
+import pytest
+
+from operations.catalogue import CATALOGUE
+from registry.limits import Limits, Tier
+from storage.connect import connected
+from tests.billing_connect.asking import BILLING, accounts, ask, consented, finish, own_account, person, session_of
+from tests.contract.stage import House, StubProvider
+from tests.databases import NO_POSTGRES, empty, migrated_postgres
+from tests.world import open_world
+
+pytestmark = pytest.mark.anyio
+BEGIN, COMPLETE = f"{BILLING}/connect/oauth/begin", f"{BILLING}/connect/oauth/complete"
+MANY = 32
+
+
+@pytest.fixture(scope="module")
+def postgres_database() -> Generator[str | None]:
+    with migrated_postgres() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[House]:
+    url: str | None = request.getfixturevalue("postgres_database") if request.param == "postgresql" else None
+    if request.param == "postgresql":
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        empty(url)
+    async with open_world(tmp_path, CATALOGUE, url=url, limits=Limits(burst_enabled=False), sessions=StubProvider()) as world:
+        yield House(world)
+        assert world.faults == []
+
+
+async def account_of(house: House, organisation: str) -> str | None:
+    found = await house.world.store.read(connected, organisation=organisation)
+    return None if found is None else found.account
+
+
+@pytest.mark.rule("4.4.41")
+async def test_many_who_begin_at_once_make_one_account(house: House) -> None:
+    session, organisation = await person(house)
+    said = await asyncio.gather(*(ask(house, session, "POST", f"{BILLING}/connect/begin", {}) for _ in range(MANY)))
+    assert [status for status, _ in said] == [200] * MANY
+    (account,) = await accounts(house)
+    assert {body["account_id"] for _, body in said} == {account.id, await account_of(house, organisation)}
+
+
+async def test_an_account_that_many_organisations_bring_at_once_is_one_s(house: House) -> None:
+    callers = [await house.world.caller() for _ in range(8)]
+    account = await own_account(house)
+
+    async def complete(secret: str, code: str, state: str) -> int:
+        return (await ask(house, secret, "POST", COMPLETE, {"code": code, "state": state}))[0]
+
+    given = [
+        (caller.secret, await consented(house, account), (await ask(house, caller.secret, "POST", BEGIN, {}))[1]["state"])
+        for caller in callers
+    ]
+    assert sorted(await asyncio.gather(*(complete(*each) for each in given))) == [200] + [409] * 7
+    assert [await account_of(house, caller.organisation) for caller in callers].count(account) == 1
+
+
+async def test_of_two_accounts_that_an_organisation_gets_at_once_it_has_one(house: House) -> None:
+    caller = await house.world.caller(Tier.ENTERPRISE)
+    session = await session_of(house, caller)
+    own = await own_account(house)
+    state = (await ask(house, caller.secret, "POST", BEGIN, {}))[1]["state"]
+    given = {"code": await consented(house, own), "state": state}
+    begun, completed = await asyncio.gather(
+        ask(house, session, "POST", f"{BILLING}/connect/begin", {}), ask(house, caller.secret, "POST", COMPLETE, given)
+    )
+    kept = await account_of(house, caller.organisation)
+    assert kept is not None
+    told = {body["account_id"] for status, body in (begun, completed) if status == 200}
+    assert kept in told
+    # Whoever began first was told of an account that gave way at once, since nobody had finished it.
+    assert completed[0] in (200, 409) and (completed[0] == 409 or kept == own)
+
+
+async def test_a_state_is_used_once_by_many_at_once(house: House) -> None:
+    caller = await house.world.caller(Tier.ENTERPRISE)
+    state = (await ask(house, caller.secret, "POST", BEGIN, {}))[1]["state"]
+    given = {"code": await consented(house, await own_account(house)), "state": state}
+    said = await asyncio.gather(*(ask(house, caller.secret, "POST", COMPLETE, given) for _ in range(16)))
+    assert sorted(status for status, _ in said) == [200] + [400] * 15
+
+
+async def test_a_code_is_made_once_by_many_at_once(house: House) -> None:
+    caller = await house.world.caller(Tier.ENTERPRISE)
+    await house.world.connect_payments(caller)
+    given = {"code": "SPRING-15", "percent_off": 15}
+    said = await asyncio.gather(*(ask(house, caller.secret, "POST", f"{BILLING}/promotions", given) for _ in range(16)))
+    assert sorted(status for status, _ in said) == [201] + [409] * 15
+    assert len((await ask(house, caller.secret, "GET", f"{BILLING}/promotions"))[1]["data"]) == 1
+
+
+async def test_an_event_tells_of_an_account_before_anybody_asks(house: House) -> None:
+    from clients.sandbox.payments.onboarding import release_account, restrict_account
+
+    session, organisation = await person(house)
+    account = (await ask(house, session, "POST", f"{BILLING}/connect/begin", {}))[1]["account_id"]
+    seen: list[str | None] = []
+
+    async def told() -> None:
+        await house.world.settle_payments()
+        found = await house.world.store.read(connected, organisation=organisation)
+        seen.append(None if found is None else found.status)
+
+    await told()
+    await finish(house, account)
+    await told()
+    house.world.clock.advance(1)
+    for happens in (restrict_account, release_account):
+        async with house.world.payments.turn(writes=True) as state:
+            happens(state, account)
+        await told()
+    assert seen == ["pending", "active", "pending", None]
+
+
+async def test_pages_of_promotions_and_sessions_are_read(house: House) -> None:
+    caller = await house.world.caller()
+    for number in range(2):
+        house.world.clock.advance(1)
+        status, _ = await ask(house, caller.secret, "POST", f"{BILLING}/promotions", {"code": f"CODE-{number}", "percent_off": 5})
+        assert status == 201
+        assert (await ask(house, caller.secret, "POST", f"{BILLING}/identity/sessions", {"type": "document"}))[0] == 201
+    _, body = await ask(house, caller.secret, "GET", f"{BILLING}/promotions?limit=1")
+    assert (body["data"][0]["code"], body["has_more"]) == ("CODE-1", True)
+    assert (await ask(house, caller.secret, "GET", f"{BILLING}/identity/status"))[1]["status"] == "requires_input"

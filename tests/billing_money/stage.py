@@ -1,0 +1,186 @@
+"""An organisation with an account at the processor, and the processor's events as a test writes and signs them."""
+
+import hashlib
+import hmac
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import orjson
+import sqlalchemy as sa
+
+from operations.billing import charges, disputes, fees, manual_payout, payouts, refund_creation, refunds, webhook
+from operations.services.payments_sync import bring_up_to_date
+from registry.catalogue import Catalogue, Toolset
+from registry.limits import Limits, Tier
+from storage.charge_refunds import find_refunds
+from storage.connect import attach_account
+from storage.connection import Connection
+from storage.setup_tables import PlatformFeeTable
+from storage.statement import Query, table
+from tests.world import NOON, Credentials, World, open_world
+
+MODULES = (charges, disputes, fees, manual_payout, payouts, refund_creation, refunds, webhook)
+CATALOGUE = Catalogue([Toolset("billing", "Charges, refunds, disputes, payouts, fees.", MODULES)])
+WEBHOOK = "/v1/operator-billing/payments-webhook"
+ACCOUNT, OTHER_ACCOUNT = "acct_1Fjord", "acct_1Alpine"
+START = int(NOON)
+Object = dict[str, Any]
+
+
+class PlatformFee(NamedTuple):
+    """A platform fee that was recorded."""
+
+    ref: str
+    organisation: str
+    month: str
+    currency: str
+    amount: int
+
+
+ALL_FEES = Query(PlatformFee, sa.select(*(table(PlatformFeeTable).c[name] for name in PlatformFee._fields)).order_by("ref"))
+
+
+def all_fees(connection: Connection) -> list[PlatformFee]:
+    """Of everybody."""
+    return connection.all(ALL_FEES)
+
+
+def charge(id: str = "ch_1", amount: int = 10_000, **said: Any) -> Object:
+    """A charge on the wire."""
+    given: Object = {"id": id, "object": "charge", "amount": amount, "amount_refunded": 0, "currency": "eur", "status": "succeeded"}
+    given |= {"refunded": False, "disputed": False, "created": START - 60, "payment_intent": f"pi_of_{id}", "application_fee": None}
+    return {**given, "failure_code": None, "metadata": {}, **said}
+
+
+def refund(id: str = "re_1", amount: int = 1000, **said: Any) -> Object:
+    """A refund on the wire."""
+    given: Object = {"id": id, "object": "refund", "amount": amount, "currency": "eur", "status": "succeeded", "charge": "ch_1"}
+    return {**given, "payment_intent": "pi_of_ch_1", "reason": None, "created": START, "metadata": {}, **said}
+
+
+def dispute(id: str = "du_1", **said: Any) -> Object:
+    """A dispute on the wire."""
+    given: Object = {"id": id, "object": "dispute", "amount": 10_000, "currency": "eur", "status": "needs_response", "charge": "ch_1"}
+    given |= {"reason": "fraudulent", "payment_intent": "pi_of_ch_1", "created": START, "metadata": {}}
+    return {**given, "evidence_details": {"due_by": START + 604_800, "submission_count": 0}, **said}
+
+
+def payout(id: str = "po_1", amount: int = 5000, **said: Any) -> Object:
+    """A payout on the wire."""
+    given: Object = {"id": id, "object": "payout", "amount": amount, "currency": "eur", "status": "pending", "automatic": False}
+    return {**given, "arrival_date": START + 86_400, "created": START, "failure_code": None, "metadata": {}, **said}
+
+
+def fee(id: str = "fee_1", amount: int = 100, **said: Any) -> Object:
+    """An application fee on the wire."""
+    given: Object = {"id": id, "object": "application_fee", "account": ACCOUNT, "amount": amount, "amount_refunded": 0}
+    return {**given, "currency": "eur", "charge": "ch_1", "created": START, "refunded": False, **said}
+
+
+def event(type: str, about: Object, *, id: str = "", account: str | None = ACCOUNT, created: int = START, live: bool = False) -> Object:
+    """An event on the wire; without an id, one made of what it says."""
+    body = {"object": "event", "type": type, "created": created, "livemode": live, "data": {"object": about}}
+    body |= {} if account is None else {"account": account}
+    return {"id": id or "evt_" + hashlib.sha256(orjson.dumps(body)).hexdigest()[:24], **body}
+
+
+def sign(body: bytes, secret: str, at: float) -> str:
+    """The header that the processor would send."""
+    digest = hmac.new(secret.encode(), b"%d.%b" % (int(at), body), hashlib.sha256).hexdigest()
+    return f"t={int(at)},v1={digest}"
+
+
+@dataclass(slots=True)
+class Stage:
+    """The service, an organisation that has an account, and who calls for it."""
+
+    world: World
+    who: Credentials
+    account: str = ACCOUNT
+    told: list[int] = field(default_factory=list[int])
+
+    def http(self, who: Credentials | None = None) -> httpx.AsyncClient:
+        """A client of the organisation's."""
+        return self.world.client((who or self.who).secret)
+
+    async def post(self, body: bytes, signature: str | None) -> httpx.Response:
+        """A body at the webhook."""
+        headers = {"content-type": "application/json"} | ({} if signature is None else {"Stripe-Signature": signature})
+        async with self.world.client() as http:
+            return await http.post(WEBHOOK, content=body, headers=headers)
+
+    async def tell(self, *events: Object) -> None:
+        """Events as the processor sends them, all of which are taken."""
+        for each in events:
+            body = orjson.dumps(each)
+            answer = await self.post(body, sign(body, self.world.payments.webhook_secret, self.world.clock.now()))
+            assert (answer.status_code, answer.json()) == (200, {"received": True}), answer.text
+
+    async def listed(self, what: str, who: Credentials | None = None, **query: Any) -> Object:
+        """A list's body."""
+        async with self.http(who) as http:
+            answer = await http.get(f"/v1/operator-billing/{what}", params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def refund(self, key: str | None = None, who: Credentials | None = None, **body: Any) -> httpx.Response:
+        """A refund asked for."""
+        headers = {} if key is None else {"Idempotency-Key": key}
+        async with self.http(who) as http:
+            return await http.post("/v1/operator-billing/refunds", json=body, headers=headers)
+
+    def at_processor(self, what: str) -> list[Any]:
+        """What the account has at the simulated processor: its refunds, payouts, disputes."""
+        return list(getattr(self.world.payments.state.book(self.account), what).values())
+
+    async def trouble(self, kind: str, path: str, *, after: bool = False, times: int = 9) -> None:
+        """What the processor's next calls meet; `after`: they take effect all the same."""
+        await self.world.ask_payments("POST", "faults", {"trouble": kind, "path": path, "after": after, "times": times})
+
+    async def calm(self) -> None:
+        """The end of it."""
+        await self.world.ask_payments("DELETE", "faults")
+
+    async def reserved(self, charge: str) -> int:
+        """What is taken of a charge."""
+        found = await self.world.store.read(find_refunds, account=self.account, charge=charge)
+        return 0 if found is None else found.reserved
+
+    async def sync(self) -> int:
+        """Everything read from the processor."""
+        return await bring_up_to_date(self.world.pipeline.deps, organisation=self.who.organisation, account=self.account)
+
+    async def platform_fees(self) -> list[PlatformFee]:
+        """What the service has earned, by its reference."""
+        return await self.world.store.read(all_fees)
+
+    async def pay_out(self, key: str | None = None, **body: Any) -> httpx.Response:
+        """A payout asked for."""
+        headers = {} if key is None else {"Idempotency-Key": key}
+        async with self.http() as http:
+            return await http.post("/v1/operator-billing/payouts/manual", json=body, headers=headers)
+
+
+async def with_account(world: World, account: str, tier: Tier = Tier.ENTERPRISE) -> Credentials:
+    """A new organisation that has this account, which the simulated processor need not know."""
+    who, now = await world.caller(tier), world.clock.now()
+    named = {"organisation": who.organisation, "account": account, "kind": "express", "status": "active"}
+    await world.store.write(attach_account, **named, as_of=now - 3600, now=now)
+    return who
+
+
+@asynccontextmanager
+async def open_stage(folder: Path, *, url: str | None = None, connected: bool = False) -> AsyncGenerator[Stage]:
+    """The stage; `connected`: its account is one that the simulated processor knows."""
+    async with open_world(folder, CATALOGUE, url=url, limits=Limits(burst_enabled=False)) as world:
+        if connected:
+            who = await world.caller(Tier.ENTERPRISE)
+            stage = Stage(world, who, await world.connect_payments(who))
+        else:
+            stage = Stage(world, await with_account(world, ACCOUNT))
+        yield stage
+        assert world.faults == []

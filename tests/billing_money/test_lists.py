@@ -1,0 +1,139 @@
+"""The lists of an organisation's money: newest first, page by page, its own."""
+
+from collections.abc import Callable
+
+import pytest
+from inline_snapshot import snapshot
+
+from registry.limits import Role, Tier
+from tests.billing_money.stage import OTHER_ACCOUNT, START, Object, Stage, charge, dispute, event, fee, payout, refund, with_account
+
+pytestmark = pytest.mark.anyio
+LISTS = ("charges", "refunds", "disputes", "payouts", "fees")
+
+
+@pytest.mark.rule("4.5.60")
+async def test_the_lists_show_what_was_told(stage: Stage) -> None:
+    await stage.tell(
+        event("charge.succeeded", charge(application_fee="fee_1", metadata={"order": "ord_1", "invoice": "inv_1", "other": "x"})),
+        event("refund.created", refund()),
+        event("charge.dispute.created", dispute()),
+        event("payout.created", payout()),
+        event("application_fee.created", fee(), account=None),
+    )
+    assert {what: (await stage.listed(what))["data"] for what in LISTS} == snapshot(
+        {
+            "charges": [
+                {
+                    "id": "ch_1",
+                    "object": "charge",
+                    "amount": 10000,
+                    "amount_refunded": 0,
+                    "currency": "EUR",
+                    "status": "succeeded",
+                    "refunded": False,
+                    "disputed": True,
+                    "failure_code": None,
+                    "payment_intent": "pi_of_ch_1",
+                    "application_fee": "fee_1",
+                    "invoice": "inv_1",
+                    "order": "ord_1",
+                    "created": 1800014340,
+                    "refunds": ["re_1"],
+                    "disputes": ["du_1"],
+                }
+            ],
+            "refunds": [
+                {
+                    "id": "re_1",
+                    "object": "refund",
+                    "amount": 1000,
+                    "currency": "EUR",
+                    "status": "succeeded",
+                    "charge": "ch_1",
+                    "payment_intent": "pi_of_ch_1",
+                    "reason": None,
+                    "failure_reason": None,
+                    "created": 1800014400,
+                }
+            ],
+            "disputes": [
+                {
+                    "id": "du_1",
+                    "object": "dispute",
+                    "amount": 10000,
+                    "currency": "EUR",
+                    "status": "needs_response",
+                    "reason": "fraudulent",
+                    "charge": "ch_1",
+                    "payment_intent": "pi_of_ch_1",
+                    "evidence_due_by": 1800619200,
+                    "evidence_submissions": 0,
+                    "created": 1800014400,
+                }
+            ],
+            "payouts": [
+                {
+                    "id": "po_1",
+                    "object": "payout",
+                    "amount": 5000,
+                    "currency": "EUR",
+                    "status": "pending",
+                    "automatic": False,
+                    "arrival_date": 1800100800,
+                    "failure_code": None,
+                    "created": 1800014400,
+                }
+            ],
+            "fees": [
+                {
+                    "id": "fee_1",
+                    "object": "application_fee",
+                    "amount": 100,
+                    "amount_refunded": 0,
+                    "currency": "EUR",
+                    "charge": "ch_1",
+                    "account": "acct_1Fjord",
+                    "created": 1800014400,
+                }
+            ],
+        }
+    )
+
+
+@pytest.mark.rule("4.5.63")
+@pytest.mark.parametrize(("what", "make", "type"), [("charges", charge, "charge.succeeded"), ("payouts", payout, "payout.paid")])
+async def test_a_list_goes_on_behind_the_last_of_its_page(stage: Stage, what: str, make: Callable[..., Object], type: str) -> None:
+    await stage.tell(*(event(type, make(f"x_{n}", created=START - n // 2)) for n in range(7)))
+    seen: list[str] = []
+    while True:
+        page = await stage.listed(what, None, limit=3, **({"starting_after": seen[-1]} if seen else {}))
+        seen += [row["id"] for row in page["data"]]
+        if not page["has_more"]:
+            break
+    assert seen == ["x_1", "x_0", "x_3", "x_2", "x_5", "x_4", "x_6"]
+
+
+async def test_a_page_behind_nothing_is_refused(stage: Stage) -> None:
+    await with_account(stage.world, OTHER_ACCOUNT)
+    await stage.tell(event("charge.succeeded", charge("ch_theirs"), account=OTHER_ACCOUNT))
+    async with stage.http() as http:
+        said = await http.get("/v1/operator-billing/charges", params={"starting_after": "ch_theirs"})
+    assert (said.status_code, said.json()["param"], said.json()["error"]) == snapshot(
+        (400, "starting_after", "starting_after: none of your charges has this id")
+    )
+
+
+@pytest.mark.parametrize("what", LISTS)
+async def test_without_an_account_a_list_is_empty(stage: Stage, what: str) -> None:
+    bare = await stage.world.caller(Tier.ENTERPRISE)
+    assert await stage.listed(what, bare) == {"object": "list", "data": [], "has_more": False}
+
+
+@pytest.mark.rule("4.5.62")
+async def test_fees_are_for_admins(stage: Stage) -> None:
+    answers: list[int] = []
+    for tier, role in ((Tier.PRO, Role.ADMIN), (Tier.ENTERPRISE, Role.MEMBER), (Tier.ENTERPRISE, Role.ADMIN)):
+        async with stage.http(await stage.world.caller(tier, role)) as http:
+            answers.append((await http.get("/v1/operator-billing/fees")).status_code)
+    assert answers == [402, 402, 200]

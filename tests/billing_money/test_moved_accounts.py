@@ -1,0 +1,73 @@
+"""An account that goes from one organisation to another: what was under way in it ends with it, and everything in it is seen by its owner."""
+
+import pytest
+
+from clients.payments.records import Dispute, Evidence, Refund
+from operations.services.payments_sync import bring_up_to_date
+from registry.limits import Tier
+from storage.connect import attach_account, forget_account
+from tests.billing_money.stage import Stage
+from tests.billing_money.test_disputes import answer, disputed
+from tests.world import Credentials
+
+pytestmark = pytest.mark.anyio
+
+
+async def move(shop: Stage, heir: Credentials) -> None:
+    """Its owner lets the service out, and a while later lets another organisation in."""
+    store, clock = shop.world.store, shop.world.clock
+    clock.advance(5)
+    await store.write(forget_account, account=shop.account, as_of=clock.now(), now=clock.now())
+    clock.advance(5)
+    named = {"organisation": heir.organisation, "account": shop.account, "kind": "express", "status": "active"}
+    assert await store.write(attach_account, **named, as_of=clock.now(), now=clock.now())
+
+
+async def test_what_nobody_knew_of_a_former_owners_refund_is_settled_for_the_next_one(shop: Stage) -> None:
+    made = await shop.world.charge(shop.account, 10_000, "EUR")
+    await shop.world.settle_payments()
+    await shop.trouble("timeout", "/v1/refunds")
+    assert (await shop.refund("key", charge=made, amount=9000)).json()["code"] == "OUTCOME_UNKNOWN"
+    await shop.calm()
+    former, heir = shop.who, await shop.world.caller(Tier.ENTERPRISE)
+    await move(shop, heir)
+    shop.world.clock.advance(1000)
+    await bring_up_to_date(shop.world.pipeline.deps, organisation=heir.organisation, account=shop.account)
+    assert await shop.reserved(made) == 0
+    assert (await shop.refund(who=heir, charge=made, amount=9000)).status_code == 201
+    await move(shop, former)
+    assert (await shop.refund("key", charge=made, amount=9000)).json()["code"] == "payments_refused"
+
+
+async def test_a_refund_during_which_the_account_moved_is_its_new_owners(shop: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = await shop.world.charge(shop.account, 10_000, "EUR")
+    await shop.world.settle_payments()
+    heir = await shop.world.caller(Tier.ENTERPRISE)
+    ask = shop.world.pipeline.deps.payments
+    asked = ask.refund
+
+    async def slow(*args: str, **wanted: object) -> Refund:
+        refund = await asked(*args, **wanted)  # pyright: ignore[reportArgumentType]
+        await move(shop, heir)
+        return refund
+
+    monkeypatch.setattr(ask, "refund", slow)
+    sent = await shop.refund(charge=made, amount=1000)
+    assert sent.status_code == 201
+    assert [row["id"] for row in (await shop.listed("refunds", heir))["data"]] == [sent.json()["id"]]
+    assert (await shop.listed("refunds"))["data"] == []
+
+
+async def test_evidence_during_which_the_account_moved_is_its_new_owners(shop: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, heir = await disputed(shop), await shop.world.caller(Tier.ENTERPRISE)
+    ask = shop.world.pipeline.deps.payments
+    asked = ask.answer_dispute
+
+    async def slow(account: str, dispute: str, evidence: Evidence, *, submit: bool, key: str) -> Dispute:
+        await move(shop, heir)
+        return await asked(account, dispute, evidence, submit=submit, key=key)
+
+    shop.world.clock.advance(1)
+    monkeypatch.setattr(ask, "answer_dispute", slow)
+    assert (await answer(shop, opened, uncategorized_text="used")).status_code == 200
+    assert [row["status"] for row in (await shop.listed("disputes", heir))["data"]] == ["under_review"]

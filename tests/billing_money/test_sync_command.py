@@ -1,0 +1,96 @@
+"""`reseller payments sync`: what the processor holds is read over its own wire."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from storage.connect import attach_account
+from storage.payment_records import list_records
+from storage.store import open_store
+from tests.billing_money.stage import ACCOUNT, OTHER_ACCOUNT, charge
+from tests.cli.reseller import refused, reseller, said
+from tests.databases import sqlite_url
+
+BROKEN = OTHER_ACCOUNT
+
+
+class Answering(BaseHTTPRequestHandler):
+    """A processor with one charge in each account but one, which it fails at."""
+
+    def do_GET(self) -> None:
+        data = [charge()] if self.path.startswith("/v1/charges") else []
+        body = json.dumps({"object": "list", "data": data, "has_more": False, "url": self.path}).encode()
+        self.send_response_only(500 if self.headers.get("stripe-account") == BROKEN else 200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def processor() -> Iterator[dict[str, str]]:
+    """The settings that name it."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        yield {
+            "SERVICE_PAYMENTS_URL": url,
+            "SERVICE_PAYMENTS_KEY": "sk_test_a1b2c3d4e5",
+            "SERVICE_PAYMENTS_WEBHOOK_SECRET": "whsec_a1b2c3d4e5",
+        }
+        server.shutdown()
+        thread.join()
+
+
+def founded(folder: Path, name: str, account: str) -> str:
+    """An organisation with an account."""
+    organisation = said("org", "create", name, "--tier", "pro", cwd=folder).strip()
+    named = {"organisation": organisation, "account": account, "kind": "express", "status": "active"}
+
+    async def attach() -> None:
+        store = open_store(sqlite_url(folder / "data"))
+        assert await store.write(attach_account, **named, as_of=0.0, now=0.0)
+        await store.aclose()
+
+    asyncio.run(attach())
+    return organisation
+
+
+def kept(folder: Path, organisation: str) -> list[str]:
+    """The charges that are known."""
+
+    async def read() -> list[str]:
+        store = open_store(sqlite_url(folder / "data"))
+        rows = await store.read(list_records, account=ACCOUNT, organisation=organisation, kind="charge", most=9)
+        await store.aclose()
+        return [row.id for row in rows]
+
+    return asyncio.run(read())
+
+
+def test_every_account_is_read_and_a_second_time_there_is_nothing_new(processor: dict[str, str], tmp_path: Path) -> None:
+    organisation = founded(tmp_path, "Fjord", ACCOUNT)
+    assert said("payments", "sync", cwd=tmp_path, **processor) == f"{organisation}\t{ACCOUNT}\t1 new or newer\n"
+    assert kept(tmp_path, organisation) == ["ch_1"]
+    assert said("payments", "sync", organisation, cwd=tmp_path, **processor).startswith(f"{organisation}\t{ACCOUNT}\t")
+
+
+def test_a_processor_that_fails_at_one_account_is_asked_for_the_next(processor: dict[str, str], tmp_path: Path) -> None:
+    broken, whole = founded(tmp_path, "Alpine", BROKEN), founded(tmp_path, "Fjord", ACCOUNT)
+    done = reseller("payments", "sync", cwd=tmp_path, **processor)
+    assert (done.returncode, f"{broken}\t{BROKEN}\tfailed: " in done.stdout) == (1, True)
+    assert f"{whole}\t{ACCOUNT}\t1 new or newer\n" in done.stdout
+    assert kept(tmp_path, whole) == ["ch_1"]
+
+
+def test_what_cannot_be_synced_is_said(processor: dict[str, str], tmp_path: Path) -> None:
+    said("org", "create", "Fjord", cwd=tmp_path)
+    assert said("payments", "sync", cwd=tmp_path, **processor) == "No organisation has an account at the payment processor.\n"
+    assert "`reseller org list` names them" in refused("payments", "sync", "org_x", cwd=tmp_path, **processor)[1]
+    assert "simulated inside the running server" in refused("payments", "sync", cwd=tmp_path)[1]

@@ -1,0 +1,141 @@
+"""The payments webhook: who is believed, what an event does, and that it does it once."""
+
+import orjson
+import pytest
+from inline_snapshot import snapshot
+
+from registry.limits import Tier
+from storage.connect import connected
+from tests.billing_money.stage import ACCOUNT, OTHER_ACCOUNT, START, Stage, charge, event, sign, with_account
+
+pytestmark = pytest.mark.anyio
+NEWS = event("charge.succeeded", charge())
+
+
+async def test_an_event_with_the_processors_signature_is_taken(stage: Stage) -> None:
+    await stage.tell(NEWS)
+    assert await stage.listed("charges") == snapshot(
+        {
+            "object": "list",
+            "data": [
+                {
+                    "id": "ch_1",
+                    "object": "charge",
+                    "amount": 10000,
+                    "amount_refunded": 0,
+                    "currency": "EUR",
+                    "status": "succeeded",
+                    "refunded": False,
+                    "disputed": False,
+                    "failure_code": None,
+                    "payment_intent": "pi_of_ch_1",
+                    "application_fee": None,
+                    "invoice": None,
+                    "order": None,
+                    "created": 1800014340,
+                    "refunds": [],
+                    "disputes": [],
+                }
+            ],
+            "has_more": False,
+        }
+    )
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(299, 200), (300, 200), (301, 401), (-299, 200), (-301, 401)])
+async def test_a_signature_holds_for_300_seconds_by_our_clock(stage: Stage, seconds: int, status: int) -> None:
+    body = orjson.dumps(NEWS)
+    signature = sign(body, stage.world.payments.webhook_secret, START)
+    stage.world.clock.advance(seconds)
+    assert (await stage.post(body, signature)).status_code == status
+    assert len((await stage.listed("charges"))["data"]) == (status == 200)
+
+
+@pytest.mark.rule("4.5.66")
+async def test_whoever_does_not_sign_as_the_processor_learns_nothing(stage: Stage) -> None:
+    body, secret = orjson.dumps(NEWS), stage.world.payments.webhook_secret
+    again = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
+    good = sign(body, secret, START)
+    tries = {
+        "another secret": (body, sign(body, "whsec_of_another_endpoint", START)),
+        "written again": (again, good),
+        "one byte more": (body + b" ", good),
+        "no time": (body, good.partition(",")[2]),
+        "two times": (body, f"t={START},{good}"),
+        "no signature": (body, ""),
+        "no header": (body, None),
+        "not ours to read": (b"[]", sign(b"[]", secret, START)),
+        "no JSON": (b"\xff", sign(b"\xff", secret, START)),
+    }
+    said = {name: await stage.post(*given) for name, given in tries.items()}
+    assert {name: answer.status_code for name, answer in said.items()} == dict.fromkeys(tries, 401)
+    bodies = {tuple(sorted((k, v) for k, v in answer.json().items() if k != "request_id")) for answer in said.values()}
+    assert [dict(each) for each in bodies] == snapshot(
+        [
+            {
+                "code": "unauthorized",
+                "error": "The event is not signed as the payment processor signs it",
+                "hint": "Stripe-Signature: t=UNIX,v1=HEX over the exact bytes, with SERVICE_PAYMENTS_WEBHOOK_SECRET, at most 300 s old",
+            }
+        ]
+    )
+    assert (await stage.listed("charges"))["data"] == []
+
+
+async def test_an_event_has_its_effect_once(stage: Stage) -> None:
+    first = event("charge.succeeded", charge(), id="evt_one")
+    await stage.tell(first, first)
+    # The same id with other news is a repetition all the same: nobody signs that but the processor, who does not.
+    await stage.tell(event("charge.succeeded", charge(amount=99), id="evt_one", created=START + 1))
+    assert [row["amount"] for row in (await stage.listed("charges"))["data"]] == [10_000]
+
+
+async def test_what_is_not_ours_is_taken_and_changes_nothing(stage: Stage) -> None:
+    await stage.tell(
+        event("charge.succeeded", charge(), account="acct_1Nobody"),
+        event("charge.succeeded", charge(), account=None),
+        event("charge.succeeded", charge(), live=True),
+        event("payment_intent.succeeded", {"id": "pi_1", "object": "payment_intent"}),
+        event("something.new", {"id": "x_1", "object": "something"}),
+        event("checkout.session.completed", {"id": "cs_1", "object": "something"}),
+    )
+    assert (await stage.listed("charges"))["data"] == []
+
+
+async def test_an_event_that_came_before_its_account_may_be_told_again(stage: Stage) -> None:
+    early = event("charge.succeeded", charge(), account=OTHER_ACCOUNT)
+    await stage.tell(early)
+    late = await with_account(stage.world, OTHER_ACCOUNT)
+    await stage.tell(early)
+    assert [row["id"] for row in (await stage.listed("charges", late))["data"]] == ["ch_1"]
+
+
+async def test_an_account_that_is_told_complete_becomes_active_and_an_older_word_does_not_undo_it(stage: Stage) -> None:
+    def told(*, enabled: bool, created: int) -> dict[str, object]:
+        about = {"id": ACCOUNT, "object": "account", "type": "express", "charges_enabled": enabled, "payouts_enabled": enabled}
+        return event("account.updated", {**about, "details_submitted": enabled, "default_currency": "eur"}, created=created)
+
+    async def status() -> str | None:
+        found = await stage.world.store.read(connected, organisation=stage.who.organisation)
+        return None if found is None else found.status
+
+    await stage.tell(told(enabled=False, created=START))
+    assert await status() == "pending"
+    await stage.tell(told(enabled=True, created=START + 2), told(enabled=False, created=START + 1))
+    assert await status() == "active"
+    await stage.tell(event("account.application.deauthorized", {"id": "ca_1", "object": "application"}, created=START + 3))
+    assert await status() is None
+    assert (await stage.listed("charges"))["data"] == []
+
+
+async def test_an_event_of_another_account_says_nothing_of_this_one(stage: Stage) -> None:
+    other = await with_account(stage.world, OTHER_ACCOUNT, Tier.PRO)
+    await stage.tell(event("charge.succeeded", charge("ch_theirs"), account=OTHER_ACCOUNT), NEWS)
+    assert [row["id"] for row in (await stage.listed("charges"))["data"]] == ["ch_1"]
+    assert [row["id"] for row in (await stage.listed("charges", other))["data"]] == ["ch_theirs"]
+
+
+async def test_no_amount_reaches_the_request_log(stage: Stage) -> None:
+    await stage.tell(event("charge.succeeded", charge(amount=7_654_321)))
+    assert stage.world.lines
+    assert "7654321" not in repr(stage.world.lines)

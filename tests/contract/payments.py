@@ -1,0 +1,119 @@
+"""What an organisation on the stage has at the payment processor, and what documented inputs name of it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from clients.sandbox.payments.entities import ValueList
+from clients.sandbox.payments.hooks import SIGNATURE, signed
+from clients.sandbox.payments.onboarding import authorize_oauth, open_standard_account
+from clients.sandbox.payments.trouble import open_review
+from operations.billing.identity_sessions import NewSession
+from operations.billing.oauth_begin import digest_of
+from storage.connect_states import ConnectState, insert_state
+from storage.identity_sessions import IdentitySession, insert_session
+from tests.contract.invoices import INVOICED
+from tests.world import Credentials, World
+
+Input = dict[str, Any]
+
+
+async def account(world: World, who: Credentials) -> Input:
+    """An account that takes payments."""
+    await world.connect_payments(who)
+    return {}
+
+
+async def review(world: World, who: Credentials) -> Input:
+    """A payment that is held up."""
+    account = await world.connect_payments(who)
+    charge = await world.charge(account, 2500, "EUR")
+    async with world.payments.turn(writes=True) as state:
+        return {"id": open_review(state, account, charge).id}
+
+
+async def value_list(world: World, who: Credentials) -> Input:
+    """A list that fraud rules go by."""
+    account = await world.connect_payments(who)
+    async with world.payments.turn(writes=True) as state:
+        row = ValueList(state.new_id("rsl_"), state.now(), "blocked_countries", "Countries", "country")
+        state.book(account).value_lists[row.id] = row
+    return {"value_list": row.id}
+
+
+async def consent(world: World, who: Credentials) -> Input:
+    """Somebody who has an account and has consented."""
+    given = world.ids.new("state_")
+    row = ConnectState(digest_of(given), who.organisation, who.person, world.clock.now() + 600)
+    await world.store.write(insert_state, state=row)
+    async with world.payments.turn(writes=True) as state:
+        return {"code": authorize_oauth(state, open_standard_account(state).id), "state": given}
+
+
+async def identity_session(world: World, who: Credentials) -> Input:
+    """A session that was just begun."""
+    id, now = world.ids.new("ids_"), int(world.clock.now())
+    kind = NewSession(type="document").type
+    row = IdentitySession(id, who.organisation, who.person, kind, "requires_input", None, None, now, now)
+    await world.store.write(insert_session, session=row)
+    return {"id": id}
+
+
+async def charge(world: World, who: Credentials) -> Input:
+    """A payment that may be given back."""
+    account = await world.connect_payments(who)
+    made = await world.charge(account, 1490, "EUR")
+    await world.settle_payments()
+    return {"charge": made}
+
+
+async def funds(world: World, who: Credentials) -> Input:
+    """A balance that may be paid out."""
+    await world.charge(await world.connect_payments(who), 99_000, "EUR", outcome="available")
+    return {}
+
+
+async def dispute(world: World, who: Credentials) -> Input:
+    """A payment whose payer wants it back."""
+    account = await world.connect_payments(who)
+    made = await world.charge(account, 1490, "EUR")
+    opened = await world.ask_payments("POST", "disputes", {"account": account, "charge": made})
+    await world.settle_payments()
+    return {"id": opened["id"]}
+
+
+def signature(world: World, body: bytes) -> str:
+    """The header with which the processor would send a body."""
+    return signed(body, world.payments.webhook_secret, world.clock.now())[SIGNATURE]
+
+
+PREPARED: Mapping[str, Callable[[World, Credentials], Awaitable[Input]]] = {
+    "operator_billing_connect_dashboard_link": account,
+    "operator_billing_get_payout_schedule": account,
+    "operator_billing_update_payout_schedule": account,
+    "operator_billing_approve_fraud_review": review,
+    "operator_billing_add_value_list_item": value_list,
+    "operator_billing_connect_oauth_complete": consent,
+    "operator_identity_update_session": identity_session,
+    "operator_billing_create_refund": charge,
+    "operator_billing_create_manual_payout": funds,
+    "operator_billing_submit_dispute_evidence": dispute,
+    **INVOICED,
+}
+"""Operations that are about something there: how it comes to be, and what of the documented input names it."""
+UNCONNECTED = {
+    "operator_billing_connect_dashboard_link",
+    "operator_billing_get_payout_schedule",
+    "operator_billing_update_payout_schedule",
+    "operator_billing_approve_fraud_review",
+    "operator_billing_add_value_list_item",
+    "operator_billing_create_refund",
+    "operator_billing_create_manual_payout",
+    "operator_billing_submit_dispute_evidence",
+}
+"""What is refused with 409 without an account there."""
+
+
+async def prepared(world: World, who: Credentials, operation: str) -> Input:
+    """What stands in the operation's documented input in place of the documented names."""
+    prepare = PREPARED.get(operation)
+    return {} if prepare is None else await prepare(world, who)

@@ -1,0 +1,1 @@
+"""The simulated payment processor's pages, webhooks, control API, faults and file."""

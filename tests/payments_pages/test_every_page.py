@@ -1,0 +1,127 @@
+"""What holds for all pages of the simulated processor: headers, no script, nothing from elsewhere, and texts that stay texts."""
+
+import base64
+import hashlib
+import re
+
+import pytest
+
+from tests.pages.browser import Seen
+from tests.payments_pages.shop import PAGES, Shop, path_of
+
+pytestmark = pytest.mark.anyio
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;{{7*7}}</title></style><script>alert(2)</script>"
+
+
+async def every(shop: Shop) -> dict[str, tuple[Seen, str]]:
+    """Each page, and where its form may lead besides here."""
+    away = " https://shop.example"
+    browser, processor = shop.browser, shop.processor
+    query = "response_type=code&client_id=ca_simulated_processor&redirect_uri=https://reseller.test/x%22%3E%3Cscript%3E&state=%22%3E%3Cscript%3E"
+    await shop.ask("POST", "accounts", {"name": HOSTILE, "connected": False})
+    account = await shop.new_account()
+    paid = {"account": shop.account, "amount": 500, "currency": "JPY", "description": HOSTILE, "metadata": {HOSTILE[:40]: HOSTILE}}
+    await shop.ask("POST", "charges", paid)
+    invoice = path_of((await shop.invoice(name=HOSTILE, text=HOSTILE)).pay_url)
+    checkout = path_of((await shop.checkout(promotions=True)).url)
+    login = (await processor.dashboard_link(shop.account)).url.removeprefix("https://reseller.test")
+    wrong = {"card": "declined", "email": HOSTILE, "promotion": HOSTILE, "do": "pay"}
+    return {
+        "onboarding": (await browser.get(await shop.link(account)), away),
+        "dashboard": (await browser.get(login), ""),
+        "authorize": (await browser.get(f"{PAGES}/oauth/authorize?{query}"), " https://reseller.test"),
+        "invoice": (await browser.get(invoice), ""),
+        "invoice declined": (await browser.post(invoice, {"card": "declined"}), ""),
+        "checkout": (await browser.get(checkout), away),
+        "checkout wrong": (await browser.post(checkout, wrong), away),
+        "nothing": (await browser.get(f"{PAGES}/nowhere"), ""),
+        "nobody": (await browser.get(f"{PAGES}/onboarding/%3Cscript%3E"), ""),
+        "no way": (Seen(await browser.http.put(invoice), []), ""),
+    }
+
+
+async def test_every_page_is_closed_readable_and_says_that_it_is_simulated(shop: Shop) -> None:
+    for name, (seen, leads_to) in (await every(shop)).items():
+        check(name, seen, leads_to)
+        assert "<img" not in seen.answer.text and "<script" not in seen.answer.text, name
+
+
+def check(name: str, seen: Seen, leads_to: str) -> None:
+    headers, page = seen.answer.headers, seen.page
+    style = re.search(r"<style>(.*?)</style>", page.html, re.DOTALL)
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert headers["content-security-policy"] == (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
+        f"form-action 'self'{leads_to}; frame-ancestors 'none'"
+    ), name
+    given = {name: headers[name] for name in ("content-type", "x-content-type-options", "referrer-policy", "cache-control", "x-robots-tag")}
+    assert given == {
+        "content-type": "text/html; charset=utf-8",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "same-origin",
+        "cache-control": "no-store",
+        "x-robots-tag": "noindex",
+    }, name
+    names = [tag.name for tag in page.tags]
+    assert not {"script", "iframe", "object", "embed", "link", "img", "base", "audio", "video", "source", "a"} & set(names), name
+    assert names.count("h1") == names.count("main") == names.count("title") == 1, name
+    assert "no real money" in page.text, name
+    labels = [tag.attributes["for"] for tag in page.tags if tag.name == "label"]
+    ids = {tag.attributes["id"] for tag in page.tags if "id" in tag.attributes}
+    for tag in page.tags:
+        assert not any(key.startswith("on") or key in ("style", "src", "srcdoc", "formaction") for key in tag.attributes), (name, tag)
+        if tag.name in ("select", "input"):
+            assert labels.count(tag.attributes["id"]) == 1, (name, tag)
+        assert set(tag.attributes.get("aria-describedby", "").split()) <= ids, (name, tag)
+    assert all(form.action.startswith(f"{PAGES}/") for form in page.forms), name
+
+
+async def test_a_form_of_another_site_is_not_taken(shop: Shop) -> None:
+    invoice = await shop.invoice()
+    path = path_of(invoice.pay_url)
+    for origin in ("https://evil.example", "null", "https://reseller.test.evil.example"):
+        assert (await shop.browser.post(path, {"card": "pays"}, Origin=origin)).status == 403
+    assert (await shop.processor.find_invoice(shop.account, invoice.id)).status == "open"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "", 404),
+        ("GET", "/", 404),
+        ("GET", "/invoices", 404),
+        ("GET", "/invoices/", 404),
+        ("GET", "/invoices/a/pdf", 404),
+        ("GET", "/checkout/cs_none", 404),
+        ("POST", "/checkout/cs_none", 404),
+        ("GET", "/dashboard/visit_none", 404),
+        ("POST", "/dashboard/visit_none", 405),
+        ("POST", "/onboarding/visit_none", 404),
+        ("POST", "/invoices/none", 404),
+        ("GET", "/oauth/token", 404),
+        ("DELETE", "/invoices/none", 405),
+        ("GET", "/control/state", 404),
+        ("GET", "/v1/balance", 404),
+    ],
+)
+async def test_what_no_page_answers_is_a_page_too(shop: Shop, method: str, path: str, status: int) -> None:
+    answer = await shop.browser.http.request(method, PAGES + path)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(b"card=pays&card=pays", 400), (b"card=%ff", 400), (b"card=\xff", 400), (b"x=1&" * 21, 400), (b"x" * 70_000, 413), (b"", 400)],
+)
+async def test_a_form_that_cannot_be_read_in_one_way_pays_nothing(shop: Shop, body: bytes, status: int) -> None:
+    invoice = await shop.invoice()
+    assert (await shop.browser.http.post(path_of(invoice.pay_url), content=body)).status_code == status
+    assert (await shop.processor.find_invoice(shop.account, invoice.id)).status == "open"
+
+
+async def test_a_head_request_gets_the_headers_alone(shop: Shop) -> None:
+    path = path_of((await shop.invoice()).pay_url)
+    got, head = await shop.browser.http.get(path), await shop.browser.http.head(path)
+    assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", got.headers["content-length"])

@@ -1,0 +1,102 @@
+"""The simulated processor under the official library: its calls go to the sandbox, whatever it believes to be on the other side."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import stripe
+
+from clients.sandbox.payments import acts
+from clients.sandbox.payments.api import Api
+from clients.sandbox.payments.call import Answer
+from clients.sandbox.payments.cards import Card
+from clients.sandbox.payments.passing import catch_up
+from clients.sandbox.payments.state import State, enter, new_state
+
+KEY = "sk_test_simulated_processor"
+PAGES = "https://sandbox.example/pages"
+BEGIN = 1_780_000_000
+GOOD = Card("4242424242424242", "Ada Meier", "ada@example.com")
+AT_ONCE = Card("4000000000000077", "Ada Meier", "ada@example.com")
+DAY = 86_400
+
+
+class Loop(stripe.HTTPClient):
+    """The library's way out, bent back."""
+
+    name = "loop"
+
+    def __init__(self, processor: "Processor") -> None:
+        super().__init__()
+        self._processor = processor
+
+    def request(
+        self, method: str, url: str, headers: Mapping[str, str] | None, post_data: Any = None, *, _usage: list[str] | None = None
+    ) -> tuple[str, int, Mapping[str, str]]:
+        where = urlsplit(url)
+        answer = self._processor.call(method.upper(), where.path, where.query, dict(headers or {}), (post_data or "").encode())
+        return answer.body.decode(), answer.status, answer.headers
+
+    def close(self) -> None:
+        pass
+
+
+class Processor:
+    """One simulated processor with its clock, and the library's client for it."""
+
+    def __init__(self, key: str = KEY, seed: int = 1) -> None:
+        self.now = float(BEGIN)
+        self.key, self.live = key, "_live_" in key
+        self.state: State = new_state(now=self.now, pages_url=PAGES, live=self.live, seed=seed)
+        self.api = Api(key=key)
+        self.stripe: Any = stripe.StripeClient(key, http_client=Loop(self), max_network_retries=0)  # its parameters are not ours to type
+        self.v1 = self.stripe.v1
+        self.last: Answer | None = None
+
+    def call(self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b"") -> Answer:
+        enter(self.state, now=self.now, pages_url=PAGES, live=self.live)
+        catch_up(self.state)
+        lower = {name.lower(): value for name, value in (headers or {}).items()}
+        self.last = self.api.handle(self.state, method, path, query, lower, body)
+        return self.last
+
+    def post(self, path: str, body: str = "", **headers: str) -> Answer:
+        """A call without the library; header names with _ for -."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.call("POST", path, headers={"authorization": f"Bearer {self.key}", **named}, body=body.encode())
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+        enter(self.state, now=self.now, pages_url=PAGES, live=self.live)
+        catch_up(self.state)
+
+    def account(self, **more: Any) -> str:
+        """An Express account that takes payments, paid out by hand."""
+        account = self.v1.accounts.create({"type": "express", "country": "US", "email": "owner@example.com", **more})
+        acts.complete_onboarding(self.state, account.id)
+        self.state.accounts[account.id].interval = "manual"
+        return account.id
+
+    def charge(self, account: str, amount: int = 5_000, card: Card = AT_ONCE, fee: int | None = None) -> str:
+        return acts.make_charge(self.state, account, amount=amount, currency="usd", card=card, fee_amount=fee, metadata={"ref": "A"}).id
+
+    def invoice(self, account: str, *amounts: int, number: str | None = None, fee: int | None = None) -> Any:
+        """A draft to be sent."""
+        at = {"stripe_account": account}
+        customer = self.v1.customers.create({"name": "Nordic GmbH", "email": "pay@example.com"}, at)
+        named: Any = {name: value for name, value in (("number", number), ("application_fee_amount", fee)) if value is not None}
+        asked: Any = {"customer": customer.id, "collection_method": "send_invoice", "due_date": int(self.now) + DAY, **named}
+        invoice = self.v1.invoices.create({**asked, "currency": "usd", "metadata": {"invoice": "inv_1"}}, at)
+        for amount in amounts:
+            line: Any = {"customer": customer.id, "invoice": invoice.id, "amount": amount, "currency": "usd", "description": "SIM"}
+            self.v1.invoice_items.create(line, at)
+        return self.v1.invoices.retrieve(invoice.id, None, at)
+
+    def types(self, account: str | None = None) -> list[str]:
+        """Types of the events so far; of one account, or of all."""
+        return [str(event["type"]) for event in self.state.events.values() if account in (None, event.get("account"))]
+
+
+def words(metadata: Any) -> dict[str, str]:
+    """An object's metadata, as plain as it was sent."""
+    return metadata.to_dict()
