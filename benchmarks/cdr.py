@@ -1,6 +1,7 @@
 """Call records over HTTP: batches taken, and months summed, beside FastAPI on the same tables and DuckDB over the same rows."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -143,6 +144,7 @@ def sums(cast: Sequence[Entrant], beside: Sequence[Duck], plan: Plan, number: in
 def taking(cast: Sequence[Entrant], batches: Batches, plan: Plan, number: int, disk: float) -> list[dict[str, object]]:
     """A round of records taken: everybody at every size, in rotated order."""
     plan.say(f"{INGEST} round {number + 1}/{plan.rounds}")
+    load = os.getloadavg()[0]
     turns = [(one, ids, senders) for senders in SENDERS for ids in (IN_ORDER, SCATTERED) for one in cast if ids in ids_for(one)]
     shift = number * 4 % len(turns)
     found: list[dict[str, object]] = []
@@ -151,7 +153,7 @@ def taking(cast: Sequence[Entrant], batches: Batches, plan: Plan, number: int, d
             empty(one.url)
         seen = turn(one, batches.requests(one.key, ids), senders, plan.seconds)
         named = {"case": INGEST, "contestant": one.name, "connections": senders, "round": number, "table": one.size, "ids": ids}
-        found.append(named | seen | {"batch": BATCH, "fsync_ms": round(disk, 3)})
+        found.append(named | seen | {"batch": BATCH, "fsync_ms": round(disk, 3), "load": round(load, 1)})
     return found
 
 

@@ -5,11 +5,11 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from registry.call import Call
 from registry.caller import Caller
-from registry.errors import OcsError, StoreUnavailable
+from registry.errors import OcsError, Refusal, StoreUnavailable
 from registry.limits import Scope
 from registry.narrowing import check_account
 from registry.policy import require
-from registry.ports import Conclusion, Entry, Journal, Site, Stored, Writes
+from registry.ports import Conclusion, Entry, Journal, Replayed, Site, Stored, Writes
 
 D = TypeVar("D")
 R = TypeVar("R")
@@ -164,9 +164,12 @@ class Context(Generic[D]):
         try:
             concluded = await self._journal.conclude(self.entry, self._encode, write, kwargs, lost=self.lost)
         except StoreUnavailable:
-            raise not_kept() from None
-        finally:
             self.call.recorded = True
+            raise not_kept() from None
+        except (Refusal, Replayed):
+            self.call.recorded = True
+            raise
+        self.call.recorded = True  # not after a fault of ours in the write: the pipeline then keeps the outcome as unknown
         self.reply = Stored(concluded.status, self._encode(concluded.body))
         return concluded
 

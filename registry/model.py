@@ -28,6 +28,15 @@ class CamelInput(Input):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True)
 
 
+class FieldRule(ValueError):
+    """A rule about several fields is broken; names the one to change first, and how."""
+
+    def __init__(self, message: str, *, param: str, hint: str) -> None:
+        super().__init__(message)
+        self.param = param
+        self.hint = hint
+
+
 class Nothing(Input):
     """An operation that takes no input."""
 

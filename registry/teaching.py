@@ -1,5 +1,6 @@
 """A validation failure as one sentence: the field, the value seen, the rule, the fix."""
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias, get_args
@@ -10,19 +11,21 @@ from pydantic_core import ErrorDetails, ValidationError
 
 from registry import spelling
 from registry.errors import BadRequest
+from registry.model import FieldRule
 from registry.redaction import mask
 
 Loc: TypeAlias = tuple[int | str, ...]
+WORD = re.compile(r"[A-Za-z0-9_-]{1,40}")
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 RULES: Mapping[str, str] = {
     "greater_than": "must be > {gt}",
     "greater_than_equal": "must be >= {ge}",
     "less_than": "must be < {lt}",
     "less_than_equal": "must be <= {le}",
-    "string_too_long": "must be at most {max_length} characters",
-    "string_too_short": "must be at least {min_length} characters",
-    "too_long": "must hold at most {max_length} entries",
-    "too_short": "must hold at least {min_length} entries",
+    "string_too_long": "must be at most {max_length} {characters}",
+    "string_too_short": "must be at least {min_length} {characters}",
+    "too_long": "must hold at most {max_length} {entries}",
+    "too_short": "must hold at least {min_length} {entries}",
     "string_pattern_mismatch": "must match {pattern}",
     "literal_error": "must be one of {expected}",
     "enum": "must be one of {expected}",
@@ -48,9 +51,16 @@ def refuse(model: type[BaseModel], error: ValidationError, headers: Mapping[str,
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
     shown = printable(mask(param[:80])) if param else None
     if shown is None and first["type"] == "value_error":  # a rule about several fields names them itself
-        return BadRequest(str(first.get("ctx", {}).get("error", first["msg"])), hint=None)
-    told = sentence(first, secret=is_secret(model, first))
-    return BadRequest(f"{shown or 'input'}: {told}{more}", param=shown, hint=describe(model, first))
+        return broken(first)
+    secret = is_secret(model, first)
+    told, hint = sentence(first, secret=secret), describe(model, first, secret=secret)
+    return BadRequest(f"{shown or 'input'}: {told}{more}", param=shown, hint=hint)
+
+
+def broken(detail: ErrorDetails) -> BadRequest:
+    """A rule about several fields."""
+    rule = detail.get("ctx", {}).get("error", detail["msg"])
+    return BadRequest(str(rule), param=rule.param, hint=rule.hint) if isinstance(rule, FieldRule) else BadRequest(str(rule))
 
 
 def path_of(loc: Loc) -> str:
@@ -123,8 +133,14 @@ def sentence(detail: ErrorDetails, *, secret: bool = False) -> str:
     if kind in ("value_error", "assertion_error"):
         return f"{got}{context.get('error', detail['msg'])}"
     template = RULES.get(kind)
-    rule = template.format_map(context) if template else detail["msg"][:1].lower() + detail["msg"][1:]
+    rule = template.format_map({**context, **counted(context)}) if template else detail["msg"][:1].lower() + detail["msg"][1:]
     return f"{got}{rule}"
+
+
+def counted(context: Mapping[str, Any]) -> Mapping[str, str]:
+    """What a length is counted in: 1 entry, 2 entries."""
+    one = 1 in (context.get("min_length"), context.get("max_length"))
+    return {"entries": "entry" if one else "entries", "characters": "character" if one else "characters"}
 
 
 def is_secret(model: type[BaseModel], detail: ErrorDetails) -> bool:
@@ -148,9 +164,25 @@ def seen(value: Any) -> str:
     return f'"{shown}"' if isinstance(value, str) else shown
 
 
-def describe(model: type[BaseModel], detail: ErrorDetails) -> str | None:
-    """The description of the field at fault, or of the innermost around it that has one."""
-    return next((info.description for info in reversed(fields_of(model, detail["loc"])) if info.description), None)
+def describe(model: type[BaseModel], detail: ErrorDetails, *, secret: bool = False) -> str | None:
+    """The description of the field at fault, or of the innermost around it that has one; first how a word of the wrong case is written."""
+    told = next((info.description for info in reversed(fields_of(model, detail["loc"])) if info.description), None)
+    cased = None if secret else in_its_case(detail)
+    return told if cased is None else f"Write {cased}" + (f". {told}" if told else "")
+
+
+def in_its_case(detail: ErrorDetails) -> str | None:
+    """The value in upper or lower case, where that alone was wrong with it."""
+    value, context = detail["input"], detail.get("ctx", {})
+    if not isinstance(value, str) or not WORD.fullmatch(value) or mask(value) != value:
+        return None
+    cases = (("upper", value.upper()), ("lower", value.lower()))
+    return next((f'"{word}", in {case} case' for case, word in cases if fits(word, context)), None)
+
+
+def fits(word: str, context: Mapping[str, Any]) -> bool:
+    """Whether a word is what the rule asks for."""
+    return f"'{word}'" in context.get("expected", "") or bool("pattern" in context and re.search(context["pattern"], word))
 
 
 def fields_of(model: type[BaseModel], loc: Loc) -> list[FieldInfo]:

@@ -64,7 +64,8 @@ ATTACH = Query(
     .where(
         CONFIG.c.organisation == sa.bindparam("of"),
         CONFIG.c.connect_account.is_(None)
-        | ((CONFIG.c.connect_account == sa.bindparam("replacing")) & (CONFIG.c.connect_status == "pending")),
+        | ((CONFIG.c.connect_account == sa.bindparam("replacing")) & (CONFIG.c.connect_status == "pending"))
+        | ((CONFIG.c.connect_account == sa.bindparam("gone")) & (CONFIG.c.connect_as_of <= sa.bindparam("as_of"))),
         ~TAKEN,
     )
     .values(
@@ -128,17 +129,19 @@ def attach_account(
     as_of: float,
     now: float,
     replacing: str | None = None,
+    gone: str | None = None,
 ) -> bool:
     """Make the account this organisation's; True where it is now, also when it was before.
 
-    False: it is another organisation's, or this one has another account; `replacing` is one that gives way while it is pending.
+    False: it is another organisation's, or this one has another account; `replacing` is one that gives way while it is pending,
+    and `gone` one that was let go, however it stands, unless something newer than `as_of` is known of it.
     """
     ensure_config(connection, organisation=organisation, now=now)
     if organisation_of_account(connection, account=account) == organisation:
         write_status(connection, account=account, status=status, as_of=as_of, now=now)
         return True
     values = {"account": account, "kind": kind, "status": status, "as_of": float(int(as_of)), "now": int(now)}
-    return connection.first(ATTACH, of=organisation, replacing=replacing, **values) is not None
+    return connection.first(ATTACH, of=organisation, replacing=replacing, gone=gone, **values) is not None
 
 
 def write_status(connection: Connection, *, account: str, status: str, as_of: float, now: float) -> None:

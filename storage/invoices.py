@@ -94,7 +94,7 @@ FINISH = Query(
         **CHANGED,
         status="sent",
         sending=0,
-        issued_at=sa.bindparam("now"),
+        issued_at=sa.bindparam("issued"),
         document=1,
         processor_invoice=sa.bindparam("named"),
         pay_url=sa.bindparam("pay_url"),
@@ -195,9 +195,11 @@ def record_processor_invoice(connection: Connection, *, row: Invoice, named: str
 
 
 def finish_sending(connection: Connection, *, row: Invoice, now: float) -> Invoice | None:
-    """The processor has sent it. Nothing when this handing over was ended: by another call, or the payment."""
-    named, pay_url = row.processor_invoice, row.pay_url
-    return connection.first(FINISH, invoice=row.id, seen=row.revision, named=named, pay_url=pay_url, now=int(now))
+    """The processor has sent it, at the moment that its document says. Nothing when this handing over was ended: by another call, or
+    the payment.
+    """
+    came = {"named": row.processor_invoice, "pay_url": row.pay_url, "issued": row.issued_at}
+    return connection.first(FINISH, invoice=row.id, seen=row.revision, **came, now=int(now))
 
 
 def mark_documented(connection: Connection, *, invoice: str) -> Invoice | None:

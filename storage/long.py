@@ -19,6 +19,11 @@ class Long(Generic[P, T]):
         return self._fn(connection, *args, **kwargs)
 
 
+def is_long(fn: object) -> bool:
+    """Whether it is marked so."""
+    return isinstance(fn, Long)
+
+
 def as_long_as(write: object, fn: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Connection, P], T]:
     """A function that runs another one in its transaction takes as long as that one."""
-    return Long(fn) if isinstance(write, Long) else fn
+    return Long(fn) if is_long(write) else fn

@@ -47,6 +47,8 @@ class Linked(NamedTuple):
     kind: str
     id: str
     charge: str
+    body: str
+    as_of: float
 
 
 FIRST = Place(2**62, "")
@@ -85,7 +87,7 @@ OF_CHARGE = Query(PaymentRecord, sa.select(*COLUMNS).where(*MINE, RECORD.c.charg
 LINKED = Query(
     Linked,
     lambda dialect: (
-        sa.select(RECORD.c.kind, RECORD.c.id, RECORD.c.charge)
+        sa.select(*(RECORD.c[name] for name in Linked._fields))
         .where(
             RECORD.c.account == sa.bindparam("account"),
             RECORD.c.kind.in_(["refund", "dispute"]),

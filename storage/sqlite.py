@@ -10,7 +10,7 @@ from storage.checkpointer import Checkpointer
 from storage.connection import Connection
 from storage.group_commit import GroupWriter
 from storage.job import Job
-from storage.long import Long
+from storage.long import is_long
 from storage.outage import outage, primary_code
 from storage.pragmas import enable_wal, open_file, tune
 from storage.statement import sqlite_dialect
@@ -51,7 +51,7 @@ class SqliteStore:
         A long one has a thread and a connection of its own.
         """
         try:
-            if isinstance(fn, Long):
+            if is_long(fn):
                 return await asyncio.to_thread(self._read_long, lambda connection: fn(connection, *args, **kwargs))
             self._look(asyncio.get_running_loop())
             return fn(self._connection, *args, **kwargs)
@@ -95,7 +95,7 @@ class SqliteStore:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._writer.submit(Job(lambda connection: fn(connection, *args, **kwargs), future, long=isinstance(fn, Long)), loop)
+        self._writer.submit(Job(lambda connection: fn(connection, *args, **kwargs), future, long=is_long(fn)), loop)
         return await future
 
     async def aclose(self) -> None:

@@ -4,7 +4,7 @@ SECONDS = {
     "benchmarks": 15.0,
     "abuse": 65.0,
     "accounts": 20.0,
-    "billing_connect": 20.0,
+    "billing_connect": 30.0,
     "billing_money": 40.0,
     "bridge": 25.0,
     "browser": 50.0,

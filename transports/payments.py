@@ -47,7 +47,7 @@ class PaymentWay:
 def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, report: Callable[[str], None] = print) -> PaymentWay:
     """Nothing is connected or simulated before the first call."""
     if settings.simulates_payments:
-        drawn = ids.bytes(30)
+        drawn = ids.bytes(48)
         secret = "whsec_" + base64.urlsafe_b64encode(drawn[:24]).decode()
         from clients.sandbox.payments.sandbox import PaymentsSandbox  # only where it is simulated
 
@@ -59,7 +59,9 @@ def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, rep
             webhook_secret=secret,
             webhook_url="/".join(base_url.split("/")[:3]) + WEBHOOK_PATH,  # it comes to us behind what takes a path off our address
             state_file=settings.data / "payments-sandbox.json" if settings.embedded else None,
-            seed=int.from_bytes(drawn[24:]),  # the same ids a second time would name other accounts of another state
+            # The same ids a second time would name other accounts of another state; and nobody tries 192 bits, so that whoever knows one id
+            # does not find the names of the pages, which are all that lets people in.
+            seed=int.from_bytes(drawn[24:]),
             report=report,
         )
         return PaymentWay(simulated_processor(sandbox), sandbox)

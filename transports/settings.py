@@ -107,11 +107,11 @@ class Settings(BaseModel):
     payments_client_id: str = Field("", description="OAuth client id there, with which owners of Standard accounts let the service in")
     payments_url: str = Field("", description="address of its API where it is another than the vendor's")
     payments_connect_url: str = Field("", description="address of its OAuth pages where it is another than the vendor's")
-    platform_fee_bps: int = Field(
-        0,
+    platform_fee_bps: int | None = Field(
+        None,
         ge=0,
         le=5000,
-        description="the service's share of invoices and sales in basis points, 100 = 1 %, unless an organisation has its own",
+        description="the service's share of invoices and sales, 100 = 1 %; default: 100 where payments are simulated, else 0",
     )
     sandbox_seed: int = Field(1, ge=0, description="which simulated network, where none is configured")
     webhook_allow_nets: Annotated[tuple[Network, ...], BeforeValidator(networks)] = Field(
@@ -168,8 +168,9 @@ class Settings(BaseModel):
 
     @property
     def fee_bps(self) -> int:
-        """The service's share; in a demo one per cent, so that there is something to see."""
-        return 100 if self.simulates_payments and not self.platform_fee_bps else self.platform_fee_bps
+        """The service's share; where payments are simulated one per cent, so that there is something to see."""
+        default = 100 if self.simulates_payments else 0
+        return default if self.platform_fee_bps is None else self.platform_fee_bps
 
     @property
     def own_identity(self) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import urlencode
 
 from clients.payments.fields import id_of, only
-from clients.payments.link import NEVER, Calls, inside, known, sent_key
+from clients.payments.link import NEVER, PLATFORM, Calls, inside, known, sent_key
 from clients.payments.records import Account, Link, Schedule
 from clients.payments.settings import AUTHORIZE_HOST
 from clients.payments.wire.account import account_of, link_of, schedule_of
@@ -37,6 +37,7 @@ class AccountCalls(Calls):
         if country is not None:
             params["country"] = country
         return await self._link.write(
+            PLATFORM,
             "account",
             lambda to: to.v1.accounts.create_async(params, {"idempotency_key": sent_key(key)}),
             account_of,
@@ -46,12 +47,13 @@ class AccountCalls(Calls):
     async def find_account(self, account: str) -> Account:
         """The account as it stands."""
         whose = known(account, "account")
-        return await self._link.read("account", lambda to: to.v1.accounts.retrieve_async(whose), only(whose, account_of))
+        return await self._link.read(whose, "account", lambda to: to.v1.accounts.retrieve_async(whose), only(whose, account_of))
 
     async def onboarding_link(self, account: str, *, return_url: str, refresh_url: str) -> Link:
         """Another one is made each time, so it counts as a read."""
         whose = known(account, "account")
         return await self._link.read(
+            whose,
             "account",
             lambda to: to.v1.account_links.create_async(
                 {"account": whose, "type": "account_onboarding", "return_url": return_url, "refresh_url": refresh_url}
@@ -62,7 +64,7 @@ class AccountCalls(Calls):
     async def dashboard_link(self, account: str) -> Link:
         """Another one is made each time, so it counts as a read."""
         whose = known(account, "account")
-        return await self._link.read("account", lambda to: to.v1.accounts.login_links.create_async(whose), link_of)
+        return await self._link.read(whose, "account", lambda to: to.v1.accounts.login_links.create_async(whose), link_of)
 
     def authorize_url(self, *, state: str, return_url: str) -> str | None:
         """By hand: for an address the vendor's library need not be loaded."""
@@ -81,20 +83,20 @@ class AccountCalls(Calls):
     async def attach(self, code: str) -> str:
         """Sent once: a code that is shown twice may cost the account's consent. The tokens that come with the answer are dropped."""
         return await self._link.write(
-            "authorization code", lambda to: exchanged(to, code), lambda found: id_of(found, "stripe_user_id"), repeats=NEVER
+            PLATFORM, "authorization code", lambda to: exchanged(to, code), lambda found: id_of(found, "stripe_user_id"), repeats=NEVER
         )
 
     async def schedule_of(self, account: str) -> Schedule:
         """When it is paid out."""
         return await self._link.read(
-            "payout schedule", lambda to: to.v1.balance_settings.retrieve_async(options=inside(account)), schedule_of
+            account, "payout schedule", lambda to: to.v1.balance_settings.retrieve_async(options=inside(account)), schedule_of
         )
 
     async def set_schedule(self, account: str, schedule: Schedule, *, key: str) -> Schedule:
         """The whole schedule; the delay stays where none is given."""
         params = schedule_params(schedule)
         return await self._link.write(
-            "payout schedule", lambda to: to.v1.balance_settings.update_async(params, inside(account, key)), schedule_of
+            account, "payout schedule", lambda to: to.v1.balance_settings.update_async(params, inside(account, key)), schedule_of
         )
 
 

@@ -45,7 +45,7 @@ def read_event(body: bytes, signature: str, now: float, secrets: tuple[str, ...]
         reason = "the body is not JSON"
     except Unreadable as why:
         reason = f"the event is unreadable: {why}"
-    raise BadEvent(reason)  # outside the handler: a decoder's error holds the body
+    raise BadEvent(reason, signed=True)  # outside the handler: a decoder's error holds the body
 
 
 def check_time(signature: str, now: float) -> None:

@@ -21,24 +21,27 @@ class FraudCalls(Calls):
     async def list_reviews(self, account: str, *, limit: int, starting_after: str | None = None) -> Listed[Review]:
         """Those that are open, newest first."""
         params = cast("ReviewListParams", page(limit, starting_after))
-        return await self._link.page("review", lambda to: to.v1.reviews.list_async(params, inside(account)), review_of)
+        return await self._link.page(account, "review", lambda to: to.v1.reviews.list_async(params, inside(account)), review_of)
 
     async def approve_review(self, account: str, review: str, *, key: str) -> Review:
         """Closes it."""
         which = known(review, "review")
         return await self._link.write(
-            "review", lambda to: to.v1.reviews.approve_async(which, options=inside(account, key)), only(which, review_of)
+            account, "review", lambda to: to.v1.reviews.approve_async(which, options=inside(account, key)), only(which, review_of)
         )
 
     async def list_value_lists(self, account: str, *, limit: int, starting_after: str | None = None) -> Listed[ValueList]:
         """Newest first."""
         params = cast("ValueListListParams", page(limit, starting_after))
-        return await self._link.page("value list", lambda to: to.v1.radar.value_lists.list_async(params, inside(account)), value_list_of)
+        return await self._link.page(
+            account, "value list", lambda to: to.v1.radar.value_lists.list_async(params, inside(account)), value_list_of
+        )
 
     async def add_to_value_list(self, account: str, value_list: str, value: str, *, key: str) -> ValueListItem:
         """What the list blocks or lets pass from now on."""
         which = known(value_list, "value list")
         return await self._link.write(
+            account,
             "value list",
             lambda to: to.v1.radar.value_list_items.create_async({"value_list": which, "value": value}, inside(account, key)),
             value_list_item_of,

@@ -47,6 +47,7 @@ class InvoiceCalls(Calls):
 
     async def _recipient(self, account: str, invoice: NewInvoice) -> str:
         return await self._link.write(
+            account,
             "customer",
             lambda to: to.v1.customers.create_async(
                 {"name": invoice.recipient_name, "email": invoice.recipient_email, "metadata": dict(invoice.metadata)},
@@ -70,10 +71,11 @@ class InvoiceCalls(Calls):
         if invoice.fee:
             params["application_fee_amount"] = invoice.fee
         options = inside(account, f"{invoice.key}-invoice")
-        return await self._link.write("invoice", lambda to: to.v1.invoices.create_async(params, options), id_of)
+        return await self._link.write(account, "invoice", lambda to: to.v1.invoices.create_async(params, options), id_of)
 
     async def _add(self, account: str, invoice: NewInvoice, line: InvoiceLine, place: int, customer: str, draft: str) -> str:
         return await self._link.write(
+            account,
             "invoice",
             lambda to: to.v1.invoice_items.create_async(
                 {
@@ -100,13 +102,14 @@ class InvoiceCalls(Calls):
         which, options = found.id, inside(account, f"{key}-send")
         with begun():
             return await self._link.write(
-                "invoice", lambda to: to.v1.invoices.send_invoice_async(which, options=options), only(which, invoice_of)
+                account, "invoice", lambda to: to.v1.invoices.send_invoice_async(which, options=options), only(which, invoice_of)
             )
 
     async def _finalized(self, account: str, draft: str) -> ProcessorInvoice:
         """Under no key of ours: it can be done once only, and a key would repeat a refusal whose cause is gone."""
         try:
             return await self._link.write(
+                account,
                 "invoice",
                 lambda to: to.v1.invoices.finalize_invoice_async(draft, {"auto_advance": False}, inside(account)),
                 only(draft, invoice_of),
@@ -128,19 +131,19 @@ class InvoiceCalls(Calls):
             return replace(found, status="void")
         options = inside(account, key)
         return await self._link.write(
-            "invoice", lambda to: to.v1.invoices.void_invoice_async(found.id, options=options), only(found.id, invoice_of)
+            account, "invoice", lambda to: to.v1.invoices.void_invoice_async(found.id, options=options), only(found.id, invoice_of)
         )
 
     async def _discard(self, account: str, draft: str) -> None:
         """A deletion has no key; when the first try was heard, the next finds nothing, and that is what was asked for."""
         with suppress(NotFound):
-            await self._link.write("invoice", lambda to: to.v1.invoices.delete_async(draft, options=inside(account)), id_of)
+            await self._link.write(account, "invoice", lambda to: to.v1.invoices.delete_async(draft, options=inside(account)), id_of)
 
     async def find_invoice(self, account: str, invoice: str) -> ProcessorInvoice:
         """The invoice as it stands."""
         which = known(invoice, "invoice")
         return await self._link.read(
-            "invoice", lambda to: to.v1.invoices.retrieve_async(which, options=inside(account)), only(which, invoice_of)
+            account, "invoice", lambda to: to.v1.invoices.retrieve_async(which, options=inside(account)), only(which, invoice_of)
         )
 
 

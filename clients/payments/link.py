@@ -16,6 +16,7 @@ from clients.payments.fields import Json, Unreadable, rows
 from clients.payments.outcome import Asked, Done, Fault
 from clients.payments.records import Listed
 from clients.payments.settings import ProcessorSettings
+from clients.payments.shares import Shares
 from registry.payments_errors import PaymentsError
 
 if TYPE_CHECKING:  # the vendor's library is imported when the processor is first asked
@@ -29,6 +30,8 @@ T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
 READS, WRITES, NEVER = 1, 2, 0
 """How often a call is repeated. A write has a key under which the processor does it once."""
+PLATFORM = ""
+"""The account of what is asked in no connected account: the service's own."""
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
 """What the library dies of when a body is JSON of another shape than it expects."""
 LOG = logging.getLogger(__name__)
@@ -46,37 +49,49 @@ class ProcessorLink:
     def __init__(self, settings: ProcessorSettings, outbound: Outbound, sleep: Sleep = anyio.sleep) -> None:
         self.settings = settings
         self._outbound, self._sleep = outbound, sleep
+        self._shares = Shares(settings.calls_of_one, settings.place_seconds)
 
     def __repr__(self) -> str:
         return "ProcessorLink(key hidden)"
 
-    async def read(self, noun: str, call: Call, parse: Callable[[Json], T], *, words: frozenset[str] = frozenset()) -> T:
-        """Ask for something, or for something that leaves no trace. `words`: parameters whose names are ours too."""
-        return await self._settled(Asked(noun, False, READS, words), call, parse)
+    async def read(self, account: str, noun: str, call: Call, parse: Callable[[Json], T], *, words: frozenset[str] = frozenset()) -> T:
+        """Ask for something, or for something that leaves no trace. `words`: parameters whose names are ours too.
+
+        `account`: whose share of the calls under way it is of, as in all that follow.
+        """
+        return await self._settled(account, Asked(noun, False, READS, words), call, parse)
 
     async def write(
-        self, noun: str, call: Call, parse: Callable[[Json], T], *, repeats: int = WRITES, words: frozenset[str] = frozenset()
+        self,
+        account: str,
+        noun: str,
+        call: Call,
+        parse: Callable[[Json], T],
+        *,
+        repeats: int = WRITES,
+        words: frozenset[str] = frozenset(),
     ) -> T:
         """Change something."""
-        return await self._settled(Asked(noun, True, repeats, words), call, parse)
+        return await self._settled(account, Asked(noun, True, repeats, words), call, parse)
 
-    async def page(self, noun: str, call: Call, parse: Callable[[Json], T]) -> Listed[T]:
+    async def page(self, account: str, noun: str, call: Call, parse: Callable[[Json], T]) -> Listed[T]:
         """A page of a list."""
 
         def listed(found: Json) -> Listed[T]:
             return Listed([parse(row) for row in rows(found, "data")], found.get("has_more") is True)
 
-        return await self.read(noun, call, listed, words=frozenset({"starting_after", "limit"}))
+        return await self.read(account, noun, call, listed, words=frozenset({"starting_after", "limit"}))
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._outbound.aclose()
 
-    async def _settled(self, asked: Asked, call: Call, parse: Callable[[Json], T]) -> T:
+    async def _settled(self, account: str, asked: Asked, call: Call, parse: Callable[[Json], T]) -> T:
         progress = Progress()
         found: Done[T] | Fault | None = None
         with anyio.move_on_after(self.settings.total_seconds):
-            found = await self._attempts(asked, call, parse, progress)
+            async with self._shares.place(account) as free:  # before anything of it can have been sent
+                found = await self._attempts(asked, call, parse, progress) if free else outcome.crowded()
         if found is None:
             found = outcome.overdue(asked, unsure=progress.unsure)
         if isinstance(found, Done):

@@ -125,6 +125,12 @@ def too_many(retry_after: str, *, again: bool) -> Fault:
     return Fault(PaymentsError(text, before_execution=True, retry_after=seconds), again, settled=True)
 
 
+def crowded() -> Fault:
+    """No place became free among the calls of one account, so it was never sent."""
+    text = "Too many calls of this account wait for the payment processor already, so this one was not sent. Try again later."
+    return Fault(PaymentsError(text, before_execution=True, retry_after=1), settled=True)
+
+
 def refused(asked: Asked, told: "Told") -> Refusal:
     """What was asked for is wrong, or the processor has no such thing."""
     param = told.param if told.param in asked.words else None

@@ -37,11 +37,11 @@ from clients.payments.records import (
 
 
 class BadEvent(Exception):
-    """A webhook that is not believed: `reason` says why, without repeating anything of it."""
+    """A webhook that has no effect: `reason` says why, without repeating anything of it. `signed`: it is the processor's, all the same."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, signed: bool = False) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason, self.signed = reason, signed
 
 
 class Processor(Protocol):

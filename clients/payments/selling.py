@@ -23,6 +23,7 @@ class SellingCalls(Calls):
         """A coupon says how much, a code is how buyers name it; the code carries the limits."""
         terms = coupon_params(promotion)
         coupon = await self._link.write(
+            account,
             "coupon",
             lambda to: to.v1.coupons.create_async(terms, inside(account, f"{promotion.key}-coupon")),
             id_of,
@@ -30,6 +31,7 @@ class SellingCalls(Calls):
         )
         params = code_params(promotion, coupon)
         return await self._link.write(
+            account,
             "coupon",
             lambda to: to.v1.promotion_codes.create_async(params, inside(account, f"{promotion.key}-code")),
             promotion_of,
@@ -40,6 +42,7 @@ class SellingCalls(Calls):
         """One thing, once; what is written on the page is written on the payment as well."""
         params = checkout_params(checkout)
         return await self._link.write(
+            account,
             "checkout session",
             lambda to: to.v1.checkout.sessions.create_async(params, inside(account, checkout.key)),
             checkout_of,
@@ -49,7 +52,10 @@ class SellingCalls(Calls):
         """The page as it stands."""
         which = known(session, "checkout session")
         return await self._link.read(
-            "checkout session", lambda to: to.v1.checkout.sessions.retrieve_async(which, options=inside(account)), only(which, checkout_of)
+            account,
+            "checkout session",
+            lambda to: to.v1.checkout.sessions.retrieve_async(which, options=inside(account)),
+            only(which, checkout_of),
         )
 
     async def expire_checkout(self, account: str, session: str) -> CheckoutSession:
@@ -57,6 +63,7 @@ class SellingCalls(Calls):
         which = known(session, "checkout session")
         try:
             return await self._link.write(
+                account,
                 "checkout session",
                 lambda to: to.v1.checkout.sessions.expire_async(which, options=inside(account)),
                 only(which, checkout_of),

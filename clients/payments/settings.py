@@ -17,6 +17,10 @@ class ProcessorSettings:
     url: str = ""
     connect_url: str = ""
     total_seconds: float = 20.0
-    """For a call with everything that is repeated of it."""
+    """For a call with everything that is repeated of it, and the wait for a place."""
+    calls_of_one: int = 8
+    """Calls under way in one connected account, or in the service's own: one that hangs leaves connections to the others."""
+    place_seconds: float = 5.0
+    """How long one more of its calls waits for a place."""
     pauses: tuple[float, ...] = (0.25, 1.0)
     """Seconds before a write is sent again, each time; a read is repeated after the first one only."""

@@ -2,12 +2,13 @@
 
 from operations.billing.record_page import RecordPage, read_page
 from operations.deps import Ctx
+from operations.services.charge_refunds import refunded_of
 from operations.services.connect import account_of
 from operations.services.payment_records import ChargeRecord, shown
 from operations.vocabulary import ListOf, page
 from registry.errors import BadRequest
 from registry.operation import Example, operation
-from storage.payment_records import Linked, linked_to
+from storage.payment_records import Linked, PaymentRecord, linked_to
 
 
 class LinkedCharge(ChargeRecord):
@@ -55,12 +56,20 @@ async def operator_billing_list_charges(ctx: Ctx, params: RecordPage) -> ListOf[
     account = await account_of(ctx) if rows else None
     charges = [row.id for row in rows[: params.limit]]
     links = [] if account is None else await ctx.deps.store.read(linked_to, account=account.account, charges=charges)
-    return page([with_links(shown(row, ChargeRecord), links) for row in rows], params.limit)
+    return page([with_links(row, links) for row in rows], params.limit)
 
 
-def with_links(charge: ChargeRecord, links: list[Linked]) -> LinkedCharge:
-    """The charge and what belongs to it. The processor does not tell of a charge again when it is disputed."""
-    own = [link for link in links if link.charge == charge["id"]]
+def with_links(row: PaymentRecord, links: list[Linked]) -> LinkedCharge:
+    """The charge and what belongs to it. The processor does not tell of a charge again when it is disputed, or when a refund fails."""
+    charge, own = shown(row, ChargeRecord), [link for link in links if link.charge == row.id]
     disputes = [link.id for link in own if link.kind == "dispute"]
-    refunds = [link.id for link in own if link.kind == "refund"]
-    return {**charge, "disputed": charge["disputed"] or bool(disputes), "refunds": refunds, "disputes": disputes}
+    refunds = [link for link in own if link.kind == "refund"]
+    amount = min(refunded_of(row, refunds), charge["amount_refunded"])
+    return {
+        **charge,
+        "amount_refunded": amount,
+        "refunded": charge["refunded"] and amount == charge["amount_refunded"],
+        "disputed": charge["disputed"] or bool(disputes),
+        "refunds": [link.id for link in refunds],
+        "disputes": disputes,
+    }

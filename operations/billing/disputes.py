@@ -1,5 +1,6 @@
 """Disputes: a payer's bank asks for money back, and the answer to it."""
 
+from dataclasses import dataclass
 from typing import Annotated, cast
 
 from pydantic import Field
@@ -23,6 +24,7 @@ from storage.connection import Connection
 from storage.payment_records import find_record, lock_account
 
 LONGEST, LONGEST_TOGETHER = 20_000, 150_000
+WAITING = frozenset({"needs_response", "warning_needs_response"})
 # The longest evidence there may be, where every character takes three bytes and most are escaped by nobody.
 BODY_LIMIT = 512 * 1024
 Told = Annotated[str | None, Field(min_length=1, max_length=LONGEST)]
@@ -85,20 +87,27 @@ async def operator_billing_list_disputes(ctx: Ctx, params: RecordPage) -> ListOf
     return page([shown(row, DisputeRecord) for row in await read_page(ctx, "dispute", params)], params.limit)
 
 
-async def own_dispute(ctx: Ctx, params: DisputeEvidence) -> Connected:
-    """The dispute is in the caller's own account and still open: by our records, else by the processor's."""
+@dataclass(frozen=True, slots=True)
+class OwnDispute:
+    """The caller's account, and the dispute as it is known."""
+
+    account: Connected
+    known: DisputeRecord
+
+
+async def own_dispute(ctx: Ctx, params: DisputeEvidence) -> OwnDispute:
+    """The dispute is in the caller's own account: by our records, else by the processor's."""
     require_texts(params)
     account = await require_account(ctx)
     record = await ctx.deps.store.read(find_record, account=account.account, kind="dispute", id=params.id)
     if record is not None:
-        require_open(shown(record, DisputeRecord))
-        return account
+        return OwnDispute(account, shown(record, DisputeRecord))
     ctx.reached_upstream = True
     try:
-        require_open(dispute_shown(await ctx.deps.payments.find_dispute(account.account, params.id)))
+        found = await ctx.deps.payments.find_dispute(account.account, params.id)
     except NotFound:
         raise no_such_dispute() from None
-    return account
+    return OwnDispute(account, dispute_shown(found))
 
 
 def require_texts(params: DisputeEvidence) -> None:
@@ -118,11 +127,17 @@ def require_texts(params: DisputeEvidence) -> None:
         )
 
 
-def require_open(dispute: DisputeRecord) -> None:
-    """A dispute that was decided takes no more evidence."""
+def require_unanswered(dispute: DisputeRecord) -> None:
+    """Evidence is taken once, and by a dispute that is not decided. An inquiry that became a dispute is answered once more."""
     if dispute["status"] in CLOSED:
         raise Conflict(
             f"The dispute is {dispute['status']}: it is closed and takes no more evidence; nothing was done", code="dispute_closed"
+        )
+    if dispute["evidence_submissions"] and dispute["status"] not in WAITING:
+        raise Conflict(
+            f"Evidence was submitted to this dispute already, which is {dispute['status']}, and the bank takes it once; nothing was done",
+            code="evidence_submitted",
+            hint="Nothing is left to do: the bank decides, and operator_billing_list_disputes shows what it decided",
         )
 
 
@@ -149,14 +164,16 @@ def no_such_dispute() -> NotFound:
         )
     ],
 )
-async def operator_billing_submit_dispute_evidence(ctx: Ctx, params: DisputeEvidence, account: Connected) -> DisputeRecord:
+async def operator_billing_submit_dispute_evidence(ctx: Ctx, params: DisputeEvidence, own: OwnDispute) -> DisputeRecord:
     """Answer a dispute with evidence, and send it to the payer's bank.
 
-    Submitting is final: the bank takes evidence once. With `submit: false` it is kept as a draft at the processor.
+    Submitting is final: the bank takes evidence once, and more of it is 409 `evidence_submitted`. With `submit: false` it is kept as a
+    draft at the processor.
 
     Texts that are left out stay as they were told before. The key is passed on to the processor.
     """
-    deps = ctx.deps
+    require_unanswered(own.known)  # not sooner: a key that submitted it is answered as before
+    deps, account = ctx.deps, own.account
     key = processor_key("evidence", ctx.call.idempotency_key, deps.ids.new("att_"))
     ctx.reached_upstream = True
     dispute = await deps.payments.answer_dispute(account.account, params.id, params.evidence, submit=params.submit, key=key)

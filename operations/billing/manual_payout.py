@@ -23,6 +23,11 @@ from storage.payment_attempts import AttemptKind, PaymentAttempt, insert_attempt
 from storage.payment_records import lock_account
 
 MOST = 999_999_999_999
+LIVE_HINT = "operator_billing_balance shows what is available; pending money becomes available later. Use a new key"
+TEST_HINT = (
+    "operator_billing_balance shows nothing in test mode. Paid money becomes available some days later, that of the test card "
+    "4000 0000 0000 0077 at once. Use a new key"
+)
 SHORT = frozenset({"balance_insufficient", "insufficient_funds"})
 
 
@@ -30,7 +35,7 @@ class NewPayout(Input):
     """What is to be paid out."""
 
     amount: Annotated[int, Field(ge=1, le=MOST, description="Minor units (cents), at most the available balance.")]
-    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217; one that the balance has.")]
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 in upper case, as EUR; one that the balance has.")]
 
 
 async def ready_account(ctx: Ctx, params: NewPayout) -> Connected:
@@ -92,17 +97,17 @@ class PayoutSending:
             )
         except PaymentsRefused as refusal:
             if refusal.processor_code in SHORT:
-                raise too_little(wanted, refusal.processor_code) from None
+                raise too_little(wanted, refusal.processor_code, live=self.deps.payments.live) from None
             raise
 
 
-def too_little(wanted: NewPayout, code: str | None) -> PaymentsRefused:
+def too_little(wanted: NewPayout, code: str | None, *, live: bool) -> PaymentsRefused:
     """The balance does not cover it."""
     return PaymentsRefused(
         f"amount: {wanted.amount} {wanted.currency} in minor units is more than the account's available balance; nothing was paid out",
         processor_code=code,
         param="amount",
-        hint="operator_billing_balance shows what is available; pending money becomes available later. Use a new key",
+        hint=LIVE_HINT if live else TEST_HINT,
     )
 
 

@@ -1,19 +1,21 @@
 """Connecting an account that an organisation has at the payment processor already (OAuth 2.0): the way back."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
+from clients.payments.failure import AccountDetached, KeyRefused
 from clients.payments.records import Account
 from operations.billing.oauth_begin import digest_of
 from operations.deps import Ctx
 from operations.services.connect import account_of
 from operations.services.connect_status import kind_of, status_of
 from operations.services.connect_view import ACTIVE, ConnectStatus, catch_up, shown
-from registry.errors import BadRequest, Conflict, Refusal
+from registry.errors import BadRequest, Conflict, NotFound, Refusal
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
+from registry.payments_errors import PaymentsError
 from storage.connect import attach_account, organisation_of_account
 from storage.connect_states import use_state
 
@@ -51,7 +53,8 @@ async def operator_billing_connect_oauth_complete(ctx: Ctx, params: ConsentGiven
     a refusal begin again.
 
     An account is connected to one organisation, and an organisation to one account: otherwise the answer is 409 and nothing changes.
-    An Express account whose onboarding was never finished gives way to the new one.
+    An Express account whose onboarding was never finished gives way to the new one, and so does an account whose owner let the service
+    go at the processor. Where the processor does not let the service into the new one, the answer is 502 and nothing is attached.
     """
     deps, organisation = ctx.deps, ctx.organisation
     used = await deps.store.write(
@@ -66,8 +69,9 @@ async def operator_billing_connect_oauth_complete(ctx: Ctx, params: ConsentGiven
     asked, ctx.reached_upstream = deps.clock.now(), True
     account = await told_of(ctx, await deps.payments.attach(params.code))
     said = {"account": account.id, "kind": kind_of(account), "status": status_of(account)}
+    before = await giving_way(ctx, account.id)
     attached = await deps.store.write(
-        attach_account, organisation=organisation, **said, as_of=asked, now=deps.clock.now(), replacing=await giving_way(ctx)
+        attach_account, organisation=organisation, **said, as_of=asked, now=deps.clock.now(), **before._asdict()
     )
     if not attached:
         raise await not_attached(ctx, account.id)
@@ -79,23 +83,46 @@ async def told_of(ctx: Ctx, account: str) -> Account:
     """What the processor says of it. Where it says nothing now, the account waits until its status is asked for: it was let in."""
     try:
         return await ctx.deps.payments.find_account(account)
-    except Refusal:
+    except KeyRefused:
+        raise
+    except (AccountDetached, NotFound):
+        raise not_let_in() from None
+    except PaymentsError:
         return Account(account, "standard", charges_enabled=False, payouts_enabled=False, details_submitted=False, default_currency=None)
 
 
-async def giving_way(ctx: Ctx) -> str | None:
-    """The organisation's account, where it is one that we made and nobody finished.
+def not_let_in() -> PaymentsError:
+    """There was a consent, and it is over, or never was for this service."""
+    return PaymentsError(
+        "The payment processor does not let the service into the account whose owner consented, so it was not attached",
+        hint="Connect it again: operator_billing_connect_oauth_begin gives a new url, where its owner consents once more",
+    )
 
-    Choice: what was begun with begin and never finished may be replaced, or it would stand in the way for ever; nothing else may.
+
+class GivingWay(NamedTuple):
+    """The organisation's account, where a new one may take its place: nobody has finished it, or the service was let out of it."""
+
+    replacing: str | None = None
+    gone: str | None = None
+
+
+async def giving_way(ctx: Ctx, new: str) -> GivingWay:
+    """What the processor says of the account that the organisation has.
+
+    Choice: what was begun with begin and never finished may be replaced, and what the processor says is out of the service's reach, whose
+    event was lost: either would stand in the way for ever. Nothing else may.
     """
     found = await account_of(ctx)
-    if found is None or found.kind != "express" or found.status != "pending":
-        return None
+    if found is None or found.account == new:
+        return GivingWay()
     try:
         account = await ctx.deps.payments.find_account(found.account)
+    except AccountDetached:
+        return GivingWay(gone=found.account)
     except Refusal:
-        return None
-    return None if account.details_submitted else found.account
+        return GivingWay()
+    unfinished = found.kind == "express" and found.status == "pending" and not account.details_submitted
+    return GivingWay(replacing=found.account if unfinished else None)
 
 
 async def not_attached(ctx: Ctx, account: str) -> Conflict:

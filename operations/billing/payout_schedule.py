@@ -10,7 +10,7 @@ from operations.deps import Ctx
 from operations.services.connect import require_account
 from registry.errors import Conflict
 from registry.limits import Scope
-from registry.model import Input, Nothing
+from registry.model import FieldRule, Input, Nothing
 from registry.operation import Example, operation
 from storage.connect import Connected
 
@@ -28,11 +28,14 @@ class NewSchedule(Input):
     @model_validator(mode="after")
     def check(self) -> "NewSchedule":
         """The day belongs to its interval."""
-        for name, interval, value in (("weekday", "weekly", self.weekday), ("month_day", "monthly", self.month_day)):
+        days = (("weekday", "weekly", self.weekday, '"friday"'), ("month_day", "monthly", self.month_day, "1"))
+        for name, interval, value, such in days:
             if self.interval == interval and value is None:
-                raise ValueError(f"{name}: missing; it is required when interval is {interval}")
+                text = f"{name}: missing; it is required when interval is {interval}"
+                raise FieldRule(text, param=name, hint=f'Such as {{"interval": "{interval}", "{name}": {such}}}')
             if self.interval != interval and value is not None:
-                raise ValueError(f"{name}: goes with the interval {interval} alone, and interval is {self.interval}; leave it out")
+                text = f"{name}: goes with the interval {interval} alone, and interval is {self.interval}; leave it out"
+                raise FieldRule(text, param=name, hint=f'Leave {name} out, or send {{"interval": "{interval}"}} with it')
         return self
 
 

@@ -13,7 +13,7 @@ from operations.services.connect import account_of
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import BadRequest, Conflict, NotFound, ProviderError, Refusal
 from registry.limits import Scope
-from registry.model import Input
+from registry.model import FieldRule, Input
 from registry.operation import Example, Once, operation
 from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.ports import Conclusion
@@ -47,7 +47,7 @@ class NewCode(Input):
     amount_off: Annotated[
         int | None, Field(ge=1, le=99_999_999, description="Amount off, in minor units (cents) of currency. This or percent_off.")
     ] = None
-    currency: Annotated[Currency | None, Field(description="Of amount_off, and required with it (ISO 4217).")] = None
+    currency: Annotated[Currency | None, Field(description="Of amount_off, and required with it: ISO 4217 in upper case, as EUR.")] = None
     max_redemptions: Annotated[
         int | None, Field(ge=1, le=2**31 - 1, description="How often it may be used in all; absent: without limit.")
     ] = None
@@ -60,10 +60,15 @@ class NewCode(Input):
         """One of the two, and a currency with an amount alone."""
         if (self.percent_off is None) == (self.amount_off is None):
             given = "neither" if self.percent_off is None else "both"
-            raise ValueError(f"percent_off, amount_off: got {given}; give exactly one of the two")
+            raise FieldRule(
+                f"percent_off, amount_off: got {given}; give exactly one of the two",
+                param="percent_off",
+                hint='{"percent_off": 15} takes 15 % off, {"amount_off": 500, "currency": "EUR"} takes five euros off',
+            )
         if (self.amount_off is None) != (self.currency is None):
             need = "missing; it is required with amount_off" if self.currency is None else "goes with amount_off alone; leave it out"
-            raise ValueError(f"currency: {need}")
+            how = 'Send "USD", "EUR", "GBP" or "CHF" along' if self.currency is None else "A percentage has no currency: leave it out"
+            raise FieldRule(f"currency: {need}", param="currency", hint=how)
         return self
 
 

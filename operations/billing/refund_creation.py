@@ -25,16 +25,18 @@ from storage.payment_attempts import AttemptKind, PaymentAttempt, insert_attempt
 from storage.payment_records import PaymentRecord, find_record, lock_account, put_record
 
 MOST = 999_999_999_999
-Amount = Annotated[int, Field(ge=1, le=MOST, description="Minor units (cents), from 1 to what is left. Absent: all of it.")]
-Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="The charge's, ISO 4217; anything else is refused.")]
+Amount = Annotated[int | None, Field(ge=1, le=MOST, description="Minor units (cents), from 1 to what is left. Absent: all of it.")]
+Currency = Annotated[
+    str | None, Field(pattern=r"^[A-Z]{3}$", description="The charge's, ISO 4217 in upper case, as EUR; anything else is refused.")
+]
 
 
 class NewRefund(Input):
     """What is to be given back."""
 
     charge: Annotated[ProcessorId, Field(description="Charge id, ch_...")]
-    amount: Amount | None = None
-    currency: Currency | None = None
+    amount: Amount = None
+    currency: Currency = None
     reason: Annotated[
         Literal["duplicate", "fraudulent", "requested_by_customer"] | None, Field(description="Why, for the payer's bank.")
     ] = None

@@ -14,6 +14,7 @@ from registry.errors import Conflict, NotFound, NotSupported
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
+from registry.payments_errors import PaymentsRefused
 from storage.connect import Connected
 
 
@@ -93,7 +94,7 @@ async def operator_billing_list_fraud_reviews(ctx: Ctx, params: ReviewPage) -> L
 async def operator_billing_approve_fraud_review(ctx: Ctx, params: ReviewRef, account: Connected) -> FraudReview:
     """Close a review: the payment is fine.
 
-    It cannot be opened again. A review that is closed already is refused by the processor.
+    It cannot be opened again. A review that is closed already is 409 `review_closed`.
     """
     ctx.reached_upstream = True
     try:
@@ -101,6 +102,14 @@ async def operator_billing_approve_fraud_review(ctx: Ctx, params: ReviewRef, acc
     except NotFound:
         hint = "operator_billing_list_fraud_reviews names those that are open"
         raise NotFound("Your payment account has no review with this id", param="id", hint=hint) from None
+    except PaymentsRefused:
+        # Choice: the processor lists open reviews alone and has no code for this refusal, so the text names both reasons.
+        raise Conflict(
+            "The review is closed already, or not to be approved; nothing was done",
+            code="review_closed",
+            param="id",
+            hint="operator_billing_list_fraud_reviews names those that are open",
+        ) from None
 
 
 @operation(

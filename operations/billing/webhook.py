@@ -13,7 +13,7 @@ from operations.services.invoice_payment import take_payment
 from operations.services.payment_intake import take_word
 from registry.call import Call
 from registry.caller import Caller
-from registry.errors import Unauthorized
+from registry.errors import BadRequest, Unauthorized
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
@@ -73,7 +73,10 @@ async def read_event(deps: Deps, call: Call, now: float) -> Event:
     signature = call.headers.get(SIGNATURE)
     try:
         return deps.payments.read_event(await call.body(), signature or "", now)
-    except BadEvent:
+    except BadEvent as bad:
+        if bad.signed:
+            # The processor sends it again for days: whoever reads its list of failed deliveries sees that this build cannot read it.
+            raise BadRequest(f"The event is signed, and {bad.reason}", code="event_unreadable") from None
         raise Unauthorized(
             "The event is not signed as the payment processor signs it",
             presented=signature is not None,
@@ -160,6 +163,6 @@ def effect(connection: Connection, *, deps: Deps, event: Event, account: str, ow
         case Account() as told if event.type == UPDATED and told.id == account:
             take_account(connection, account=told, as_of=event.created, now=now)
         case ProcessorInvoice() as invoice if event.type == INVOICE_PAID:
-            take_payment(connection, account=account, invoice=invoice, now=now, ids=deps.ids)
+            take_payment(connection, account=account, invoice=invoice, now=now)
         case _:
             pass

@@ -8,13 +8,13 @@ from operations.invoicing.invoice_shape import InvoiceRef, no_such_invoice
 from operations.services.invoice_issuing import MadeDocument, document_for
 from operations.services.invoice_page import headers, page_of
 from operations.services.invoice_sheet import sheet_of
-from operations.services.invoice_whole import WholeInvoiceRows, find_whole
+from operations.services.invoice_whole import WholeInvoiceRows, with_whole
 from registry.errors import NotFound
 from registry.model import Document
 from registry.operation import Example, operation
 from storage.connection import Connection
 from storage.invoice_documents import StoredDocument, find_document, insert_document
-from storage.invoices import mark_documented
+from storage.invoices import Invoice, find_invoice, mark_documented
 
 UNSAFE = re.compile(r"[^A-Za-z0-9-]")
 
@@ -39,33 +39,37 @@ async def get_invoice_document(ctx: Ctx, params: InvoiceRef) -> Annotated[Docume
     found = await ctx.deps.store.read(look, organisation=ctx.organisation, invoice=params.id)
     if found is None:
         raise no_such_invoice("id")
-    name = UNSAFE.sub("", found.whole.row.number)
-    stored = found.document or await made_late(ctx, found.whole)
+    name = UNSAFE.sub("", found.row.number)
+    stored = found.document or await made_late(ctx, found.row)
     if stored is not None:
         disposition = {"Content-Disposition": f'attachment; filename="{name}.pdf"', "Cache-Control": "private, no-store"}
         return Document(stored, "application/pdf", disposition)
-    whole = found.whole
-    sheet = sheet_of(whole.row, whole.lines, issuer=ctx.caller.organisation_name, month=whole.period.month)
-    return Document(page_of(sheet), "text/html", {"Content-Disposition": f'inline; filename="{name}.html"', **headers()})
+
+    def page(whole: WholeInvoiceRows) -> bytes:
+        return page_of(sheet_of(whole.row, whole.lines, issuer=ctx.caller.organisation_name, month=whole.period.month))
+
+    made = await with_whole(ctx.deps, invoice=params.id, organisation=ctx.organisation, work=page)
+    if made is None:
+        raise no_such_invoice("id")
+    return Document(made, "text/html", {"Content-Disposition": f'inline; filename="{name}.html"', **headers()})
 
 
 class Found(NamedTuple):
     """An invoice, and its document where it has one."""
 
-    whole: WholeInvoiceRows
+    row: Invoice
     document: bytes | None
 
 
 def look(connection: Connection, *, organisation: str, invoice: str) -> Found | None:
     """One of the organisation's invoices."""
-    whole = find_whole(connection, invoice=invoice, organisation=organisation)
-    stored = None if whole is None else find_document(connection, invoice=invoice)
-    return None if whole is None else Found(whole, None if stored is None else stored.content)
+    row = find_invoice(connection, invoice=invoice, organisation=organisation)
+    stored = None if row is None else find_document(connection, invoice=invoice)
+    return None if row is None else Found(row, None if stored is None else stored.content)
 
 
-async def made_late(ctx: Ctx, whole: WholeInvoiceRows) -> bytes | None:
+async def made_late(ctx: Ctx, row: Invoice) -> bytes | None:
     """The document of an invoice that was paid while nobody knew that it had been sent: made now, once."""
-    row = whole.row
     if row.status not in ("sent", "paid"):
         return None
     made = await document_for(ctx, row)

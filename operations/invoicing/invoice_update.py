@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from operations.deps import Ctx
 from operations.invoicing.invoice_shape import DRAFT, ID, InvoiceRef, ShownInvoice, no_such_invoice, shown_invoice
@@ -51,12 +51,20 @@ Notes = Annotated[
 ]
 
 
+def without_default(schema: dict[str, JsonValue]) -> None:
+    """No caller is to send it: a field that is left out is left alone."""
+    del schema["default"]
+
+
 class InvoiceChange(InvoiceRef):
     """What to change; what is left out stays, null removes."""
 
     null_removes: ClassVar[bool] = True
 
-    status: Annotated[Literal["draft", "sent"] | None, Field(description="`sent` sends a draft; `draft` changes nothing.")] = None
+    status: Annotated[
+        Literal["draft", "sent"],
+        Field(description="`sent` sends a draft; `draft` changes nothing.", json_schema_extra=without_default),
+    ] = "draft"
     recipient_name: RecipientName | None = None
     recipient_email: Annotated[Email | None, Field(description="Where it is sent, at most 254 characters; null removes.")] = None
     notes: Notes | None = None
@@ -75,6 +83,11 @@ class InvoiceChange(InvoiceRef):
             if isinstance(status, str) and status in REFUSED:
                 raise BadRequest(f"status: {status} cannot be set", param="status", hint=REFUSED[status])
         return given  # pyright: ignore[reportUnknownVariableType]  # JSON: the fields give it its types
+
+    @property
+    def wish(self) -> Wish:
+        """The status that was given."""
+        return self.status if "status" in self.model_fields_set else None
 
     @property
     def texts(self) -> Given:
@@ -97,7 +110,7 @@ async def invoice_to_update(ctx: Ctx, params: InvoiceChange) -> Editing:
         raise no_such_invoice("id")
     account = ""
     # Choice: what comes to nothing is not handed to the processor, which would call it paid at once.
-    if params.status == "sent" and found.row.status == "draft" and found.row.total_cents:
+    if params.wish == "sent" and found.row.status == "draft" and found.row.total_cents:
         account = await account_for(ctx, found.row)
         if account:
             ctx.stage()
@@ -142,9 +155,9 @@ async def update_invoice(ctx: Ctx, params: InvoiceChange, editing: Editing) -> S
     given = params.texts
     if ctx.staged:
         return (await hand_over(ctx, editing.row, given, account=editing.account, month=editing.month)).body
-    if params.status == "sent" and editing.row.status == "draft":
+    if params.wish == "sent" and editing.row.status == "draft":
         return await issue(ctx, editing.row, given)
-    return await ctx.settle_result(write, row=editing.row, given=given, wish=params.status, now=ctx.now, site=ctx.deps.site)
+    return await ctx.settle_result(write, row=editing.row, given=given, wish=params.wish, now=ctx.now, site=ctx.deps.site)
 
 
 def write(connection: Connection, *, row: Invoice, given: Given, wish: Wish, now: float, site: Site) -> ShownInvoice:

@@ -13,7 +13,7 @@ from operations.invoicing.invoice_shape import (
     shown_lines,
 )
 from operations.invoicing.period import InvoicePeriod, period_of
-from operations.services.invoice_whole import find_whole
+from operations.services.invoice_whole import WholeInvoiceRows, with_whole
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import NotFound
 from registry.model import Input
@@ -87,8 +87,12 @@ async def get_invoice(ctx: Ctx, params: InvoiceRef) -> WholeInvoice:
 
     An invoice of thousands of SIMs is a long answer: list_invoices shows the totals alone.
     """
-    found = await ctx.deps.store.read(find_whole, invoice=params.id, organisation=ctx.organisation)
+
+    def shown(whole: WholeInvoiceRows) -> WholeInvoice:
+        lines = shown_lines(whole.row, whole.lines, whole.period.month)
+        return {**shown_invoice(whole.row, ctx.deps.site), "period": period_of(whole.period, ctx.now), "line_items": lines}
+
+    found = await with_whole(ctx.deps, invoice=params.id, organisation=ctx.organisation, work=shown)
     if found is None:
         raise no_such_invoice("id")
-    lines = shown_lines(found.row, found.lines, found.period.month)
-    return {**shown_invoice(found.row, ctx.deps.site), "period": period_of(found.period, ctx.now), "line_items": lines}
+    return found

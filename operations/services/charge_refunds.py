@@ -1,12 +1,14 @@
 """What of a charge is refunded, or may be soon: worked out from all that is known, under the account's lock."""
 
+from collections.abc import Sequence
+
 import orjson
 
 from operations.services.payment_records import GONE, ChargeRecord, RefundRecord, shown
 from storage.charge_refunds import find_refunds, open_refunds, set_reserved, take_refund
 from storage.connection import Connection
 from storage.payment_attempts import open_attempts_of
-from storage.payment_records import PaymentRecord, find_record, records_of
+from storage.payment_records import Linked, PaymentRecord, find_record, records_of
 
 
 def known_refunded(connection: Connection, account: str, charge: PaymentRecord) -> int:
@@ -15,14 +17,20 @@ def known_refunded(connection: Connection, account: str, charge: PaymentRecord) 
     The charge's own sum may know of refunds whose own words have not come yet; those that failed after it was told are no part of it.
     Were it too low all the same, the processor refuses what is too much.
     """
+    refunds = records_of(connection, account=account, kind="refund", charge=charge.id)
+    attempts = open_attempts_of(connection, account=account, charge=charge.id)
+    return refunded_of(charge, refunds, under_way=sum(attempt.amount for attempt in attempts))
+
+
+def refunded_of(charge: PaymentRecord, refunds: Sequence[PaymentRecord | Linked], *, under_way: int = 0) -> int:
+    """What was refunded of a charge by all words about it and its refunds. The processor does not tell of a charge when a refund fails."""
     made, fell = 0, 0
-    for record in records_of(connection, account=account, kind="refund", charge=charge.id):
-        refund = shown(record, RefundRecord)
+    for record in refunds:
+        refund: RefundRecord = orjson.loads(record.body)
         if refund["status"] not in GONE:
             made += refund["amount"]
         elif record.as_of >= charge.as_of:
             fell += refund["amount"]
-    under_way = sum(attempt.amount for attempt in open_attempts_of(connection, account=account, charge=charge.id))
     return max(shown(charge, ChargeRecord)["amount_refunded"] - fell, made + under_way)
 
 

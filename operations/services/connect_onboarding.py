@@ -5,15 +5,18 @@ from typing import Annotated, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from operations.deps import Ctx
+from clients.payments.failure import AccountDetached
+from clients.payments.records import Link
+from operations.deps import Ctx, Deps
 from operations.services.connect import ConnectedStatus, account_of, own_dashboard
-from operations.services.connect_status import kind_of, status_of
+from operations.services.connect_status import detach, kind_of, status_of
 from operations.services.return_url import ReturnUrl, own_page
 from operations.setup.onboarding_country import Country
 from registry.errors import Refusal
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example
+from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.policy import require
 from storage.connect import Connected, attach_account, standing_of
 from storage.onboarding import find_onboarding
@@ -61,13 +64,43 @@ async def begin_onboarding(ctx: Ctx, params: Onboarding) -> OnboardingLink:
     """The account, made on the first call, and a fresh link to the pages on which its owner tells about themselves."""
     require(Scope.ANY, ctx.caller, ctx.deps.site)  # a login that was only let read changes nothing
     account = await account_of(ctx) or await make_account(ctx, params.country)
-    if account.kind != "express":
-        raise own_dashboard()
-    back = params.return_url or own_page(ctx.deps)
-    ctx.reached_upstream = True
-    link = await ctx.deps.payments.onboarding_link(account.account, return_url=back, refresh_url=params.refresh_url or back)
+    ctx.reached_upstream, asked = True, ctx.deps.clock.now()
+    try:
+        link = await link_to(ctx.deps, account, params)
+    except AccountDetached:
+        account = await replaced(ctx, account, params.country, asked)
+        link = await link_to(ctx.deps, account, params)
     status = cast(ConnectedStatus, account.status)
     return {"url": link.url, "account_id": account.account, "expires_at": link.expires_at, "status": status}
+
+
+async def link_to(deps: Deps, account: Connected, params: Onboarding) -> Link:
+    """A fresh link. Whoever brought an account signs in at the processor itself, as long as the service is let into it."""
+    if account.kind != "express":
+        await check_let_in(deps, account)
+        raise own_dashboard()
+    back = params.return_url or own_page(deps)
+    return await deps.payments.onboarding_link(account.account, return_url=back, refresh_url=params.refresh_url or back)
+
+
+async def check_let_in(deps: Deps, account: Connected) -> None:
+    """AccountDetached, where the processor says that the service was let out; nothing else that it says matters here."""
+    try:
+        await deps.payments.find_account(account.account)
+    except AccountDetached:
+        raise
+    except Refusal:
+        return
+
+
+async def replaced(ctx: Ctx, gone: Connected, country: str | None, asked: float) -> Connected:
+    """A new account in place of one that the processor says is out of the service's reach.
+
+    Choice: its event may have been lost, and the organisation would stand before a closed door for ever; only a person who begins gets
+    a new one, so that a wrong key of the service's takes no accounts away by itself.
+    """
+    await ctx.deps.store.write(detach, account=gone.account, as_of=asked, now=ctx.deps.clock.now())
+    return await make_account(ctx, country)
 
 
 async def make_account(ctx: Ctx, country: str | None) -> Connected:
@@ -87,14 +120,23 @@ async def make_account(ctx: Ctx, country: str | None) -> Connected:
         made = await deps.payments.create_account(
             key=f"connect:{organisation}:{int(as_of)}", email=None, country=country, metadata={"organisation": organisation}
         )
-    except Refusal:
+    except Refusal as refusal:
         found = await account_of(ctx)  # the processor refuses a key that is in use, or that another call gave with another country
         if found is None:
-            raise
+            raise another_country(refusal) or refusal from None
         return found
     said = {"account": made.id, "kind": kind_of(made), "status": status_of(made)}
     await deps.store.write(attach_account, organisation=organisation, **said, as_of=asked, now=deps.clock.now())
     found = await account_of(ctx)
-    if found is None:
-        raise RuntimeError("an account that was just attached is not there")
+    if found is None:  # it is another organisation's by what the processor says, or was let go at once
+        raise PaymentsError("The payment processor answered with an account that your organisation cannot have; it was not kept.")
     return found
+
+
+def another_country(refusal: Refusal) -> PaymentsRefused | None:
+    """An account was made for another country, by a call whose answer never came to us; the processor keeps to it for a day."""
+    if not isinstance(refusal, PaymentsRefused) or refusal.processor_code != "idempotency_error":
+        return None
+    text = "country: an account of your organisation was begun with another country a short while ago, and it is not known how that ended"
+    hint = "Give the country of the first call, which then gets that account; another one is taken a day later"
+    return PaymentsRefused(text, processor_code=refusal.processor_code, param="country", hint=hint)

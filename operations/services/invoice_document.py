@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Literal
 
 import orjson
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
 
 from operations.deps import Deps
 from operations.services.invoice_sheet import Sheet, sheet_of
+from operations.services.invoice_whole import MANY
 from storage.invoice_lines import InvoiceLineRow
 from storage.invoices import Invoice
 
@@ -18,6 +20,8 @@ TEMPLATE = Path(__file__).parent / "invoice_templates" / "invoice.typ"
 # is set as a plain PDF, where the character is a box, and copied as text it is itself.
 ARCHIVED: Literal["a-2b"] = "a-2b"
 PLAIN: Literal["1.7"] = "1.7"
+PRESS = RunVar[CapacityLimiter]("press")
+"""Long documents are set one after the other: one of thousands of lines takes seconds of all cores, and half a gigabyte."""
 
 
 async def make_pdf(deps: Deps, *, invoice: Invoice, lines: Sequence[InvoiceLineRow], issuer: str, period: int) -> bytes:
@@ -25,8 +29,21 @@ async def make_pdf(deps: Deps, *, invoice: Invoice, lines: Sequence[InvoiceLineR
     so it is done in a thread.
     """
     del deps
-    sheet = sheet_of(invoice, lines, issuer=issuer, month=period)
-    return await to_thread.run_sync(set_pdf, sheet, invoice.issued_at or invoice.created)
+
+    def work() -> bytes:
+        return set_pdf(sheet_of(invoice, lines, issuer=issuer, month=period), invoice.issued_at or invoice.created)
+
+    return await to_thread.run_sync(work, limiter=press() if len(lines) > MANY else None)
+
+
+def press() -> CapacityLimiter:
+    """The event loop's own."""
+    try:
+        return PRESS.get()
+    except LookupError:
+        made = CapacityLimiter(1)
+        PRESS.set(made)
+        return made
 
 
 def set_pdf(sheet: Sheet, moment: int) -> bytes:

@@ -13,6 +13,10 @@ DAY = 86_400
 DUE_DAYS = 30
 """Choice: due 30 days after it was sent, where nobody said otherwise."""
 MOST_DUE_DAYS = 730
+GIVEN_BACK = (
+    "operator_billing_create_refund gives money back, where it was paid through the processor; "
+    "operator_billing_list_charges names the charge: look for the total and the time of payment"
+)
 EDITABLE = ("recipient_name", "recipient_email", "notes", "due_at")
 Given = Mapping[str, str | int | None]
 Wish = Literal["draft", "sent"] | None
@@ -51,7 +55,7 @@ def state_of(row: Invoice) -> str:
 def way_on(row: Invoice) -> str:
     """What can be done instead."""
     if row.status == "paid":
-        return "What was paid is given back by operator_billing_create_refund"
+        return GIVEN_BACK
     if row.status == "void":
         return "create_invoice makes another one of the same period"
     if row.status == "draft":

@@ -7,7 +7,7 @@ from operations.deps import Ctx
 from operations.invoicing.invoice_shape import ShownInvoice, shown_invoice
 from operations.services.invoice_document import make_pdf
 from operations.services.invoice_edit import Given, changed_meanwhile, due_at_of, judged
-from operations.services.invoice_whole import current_invoice, find_whole
+from operations.services.invoice_whole import WholeInvoiceRows, current_invoice, with_whole
 from registry.ports import Site
 from storage.connection import Connection
 from storage.invoice_documents import insert_document
@@ -23,7 +23,11 @@ class MadeDocument(NamedTuple):
 
 async def document_for(ctx: Ctx, row: Invoice) -> MadeDocument:
     """The PDF of an invoice as `row` says it will be."""
-    found = await ctx.deps.store.read(find_whole, invoice=row.id, organisation=row.organisation)
+
+    def as_it_is(whole: WholeInvoiceRows) -> WholeInvoiceRows:
+        return whole
+
+    found = await with_whole(ctx.deps, invoice=row.id, organisation=row.organisation, work=as_it_is)
     if found is None:
         raise RuntimeError(f"there is no invoice {row.id}")
     content = await make_pdf(ctx.deps, invoice=row, lines=found.lines, issuer=ctx.caller.organisation_name, period=found.period.month)

@@ -241,13 +241,15 @@ def not_as_drafted(found: ProcessorInvoice, row: Invoice) -> NotAsDrafted:
 
 def require_recipient(row: Invoice) -> None:
     """The processor sends it to somebody."""
-    for name, value in (("recipient_name", row.recipient_name), ("recipient_email", row.recipient_email)):
-        if value is None:
-            raise BadRequest(
-                f"{name}: missing; your account at the payment processor is active, so the invoice is sent through it to a recipient",
-                param=name,
-                hint=f'Send it along: {{"status": "sent", "{name}": ...}}',
-            )
+    given = {"recipient_name": row.recipient_name, "recipient_email": row.recipient_email}
+    missing = [name for name, value in given.items() if value is None]
+    if missing:
+        raise BadRequest(
+            f"{', '.join(missing)}: missing; your account at the payment processor is active, so the invoice is sent through it to a "
+            "recipient",
+            param=missing[0],
+            hint="Send along: " + ", ".join(['{"status": "sent"', *(f'"{name}": ...' for name in missing)]) + "}",
+        )
 
 
 def key_of(row: Invoice) -> str:

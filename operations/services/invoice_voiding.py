@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from clients.payments.records import ProcessorInvoice
 from operations.deps import Ctx
 from operations.invoicing.invoice_shape import ShownInvoice, shown_invoice
+from operations.services.invoice_edit import GIVEN_BACK
 from operations.services.invoice_payment import take_payment
 from operations.services.invoice_sending import new_invoice
 from operations.services.invoice_whole import current_invoice
@@ -25,7 +26,7 @@ def paid() -> InvoicePaid:
     """Also one that was paid while it was being voided."""
     return InvoicePaid(
         "The invoice is paid, and a paid invoice cannot be voided; nothing was done",
-        hint="operator_billing_create_refund gives money back",
+        hint=GIVEN_BACK,
     )
 
 
@@ -113,7 +114,7 @@ class TakingBack:
 
     def was_paid(self, connection: Connection, *, invoice: ProcessorInvoice, now: float) -> Conclusion:
         """It stays, and is paid."""
-        take_payment(connection, account=self.row.connect_account or "", invoice=invoice, now=now, ids=self.ctx.deps.ids)
+        take_payment(connection, account=self.row.connect_account or "", invoice=invoice, now=now)
         return self.refused(connection, refusal=paid())
 
     def refused(self, connection: Connection, *, refusal: Refusal) -> Conclusion:

@@ -1,11 +1,18 @@
 """An invoice with everything that belongs to it, of one moment."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
+from operations.deps import Deps
 from storage.connection import Connection
 from storage.invoice_lines import InvoiceLineRow, lines_of
 from storage.invoice_periods import Period, find_period
 from storage.invoices import Invoice, find_invoice
+from storage.long import Long
+
+T = TypeVar("T")
+MANY = 1000
+"""Lines that are read and written out on the event loop; more would hold it up."""
 
 
 class InvoiceOfMonth(NamedTuple):
@@ -28,6 +35,21 @@ def find_whole(connection: Connection, *, invoice: str, organisation: str) -> Wh
     row = find_invoice(connection, invoice=invoice, organisation=organisation)
     period = None if row is None else find_period(connection, period=row.period, organisation=organisation)
     return None if row is None or period is None else WholeInvoiceRows(row, period, lines_of(connection, invoice=row.id))
+
+
+async def with_whole(deps: Deps, *, invoice: str, organisation: str, work: Callable[[WholeInvoiceRows], T]) -> T | None:
+    """What is made of an organisation's invoice with all that belongs to it; where that is much, beside the event loop."""
+    found = await deps.store.read(find_invoice, invoice=invoice, organisation=organisation)
+    if found is None:
+        return None
+    read = Long(read_and_work) if found.lines > MANY else read_and_work
+    return await deps.store.read(read, invoice=invoice, organisation=organisation, work=work)
+
+
+def read_and_work(connection: Connection, *, invoice: str, organisation: str, work: Callable[[WholeInvoiceRows], T]) -> T | None:
+    """The rows, as something else."""
+    whole = find_whole(connection, invoice=invoice, organisation=organisation)
+    return None if whole is None else work(whole)
 
 
 def find_of_month(connection: Connection, *, invoice: str, organisation: str) -> InvoiceOfMonth | None:

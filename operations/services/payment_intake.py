@@ -7,9 +7,9 @@ from operations.deps import Deps
 from operations.services.charge_refunds import refresh_refunds
 from operations.services.commissions import record_platform_fee
 from operations.services.payment_attempts import settle_by_word
-from operations.services.payment_records import ChargeRecord, FeeRecord, Money, record_of, shown
+from operations.services.payment_records import FeeRecord, Money, record_of, shown
 from storage.connection import Connection
-from storage.payment_records import find_record, put_record, records_of
+from storage.payment_records import find_record, put_record
 
 
 def take_word(connection: Connection, *, deps: Deps, account: str, organisation: str, thing: Money, as_of: float, now: float) -> bool:
@@ -23,10 +23,8 @@ def take_word(connection: Connection, *, deps: Deps, account: str, organisation:
         case Refund() | Payout():
             settle_by_word(connection, deps=deps, account=account, thing=thing, now=now)
         case ApplicationFee():
+            earn_fee(connection, deps=deps, organisation=organisation, fee=thing, now=now)
             take_back_fee(connection, deps=deps, organisation=organisation, fee=thing, before=given_back, now=now)
-            earn_fee(connection, deps=deps, organisation=organisation, account=account, charge=thing.charge, now=now)
-        case Charge():
-            earn_fee(connection, deps=deps, organisation=organisation, account=account, charge=thing.id, now=now)
         case _:
             pass
     charge = thing.id if isinstance(thing, Charge) else thing.charge if isinstance(thing, Refund) else None
@@ -35,27 +33,22 @@ def take_word(connection: Connection, *, deps: Deps, account: str, organisation:
     return news
 
 
-def earn_fee(connection: Connection, *, deps: Deps, organisation: str, account: str, charge: str, now: float) -> None:
-    """A sale's platform fee becomes final when both the fee and its charge are known, whichever is told first.
+def earn_fee(connection: Connection, *, deps: Deps, organisation: str, fee: ApplicationFee, now: float) -> None:
+    """A platform fee is final when the processor has collected it.
 
-    Choice: the fee of an invoice is recorded when the invoice is paid, by its id, and never here: a fee counts here when its charge
-    names an order of ours, which no invoice's does.
+    Choice: its own word about the fee is the only one that counts, for invoices and sales alike. What a payment says about itself is
+    written by whoever has the account.
     """
-    sale = find_record(connection, account=account, kind="charge", id=charge)
-    if sale is None or shown(sale, ChargeRecord)["order"] is None:
-        return
-    for record in records_of(connection, account=account, kind="fee", charge=charge):
-        fee = shown(record, FeeRecord)
-        record_platform_fee(
-            connection,
-            ref=fee["id"],
-            organisation=organisation,
-            month=month_of(fee["created"]),
-            currency=fee["currency"],
-            amount=fee["amount"],
-            now=now,
-            ids=deps.ids,
-        )
+    record_platform_fee(
+        connection,
+        ref=fee.id,
+        organisation=organisation,
+        month=month_of(fee.created),
+        currency=fee.currency,
+        amount=fee.amount,
+        now=now,
+        ids=deps.ids,
+    )
 
 
 def refunded_fee(connection: Connection, account: str, fee: ApplicationFee) -> int:

@@ -117,5 +117,5 @@ async def settle_invoices(deps: Deps, place: Place) -> int:
         except NotFound:
             continue
         if invoice.status == "paid":
-            paid += await deps.store.write(take_payment, account=place.account, invoice=invoice, now=deps.clock.now(), ids=deps.ids)
+            paid += await deps.store.write(take_payment, account=place.account, invoice=invoice, now=deps.clock.now())
     return paid

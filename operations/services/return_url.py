@@ -1,11 +1,15 @@
 """Where somebody who was sent to a page of the payment processor comes back to."""
 
+import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
 from operations.deps import Deps
+
+# Letters of any script; no ASCII sign but . - and _, for one program ends a name at it and another does not.
+HOST = re.compile(r"[0-9a-f.]*:[0-9a-f:.]+|[^\W_][^\x00-,/:-@\[-^`{-\x7f]*")
 
 
 def of_the_web(address: str) -> str:
@@ -18,7 +22,7 @@ def of_the_web(address: str) -> str:
     else:
         if parts.username is not None or parts.password is not None:
             raise ValueError("an address to come back to holds no user name and no password")
-    if not host or port == 0 or not address.isprintable():
+    if not host or HOST.fullmatch(host) is None or port == 0 or not address.isprintable():
         raise ValueError("must be an https address such as https://fjord.example/billing")
     return address
 
@@ -31,5 +35,5 @@ ReturnUrl = Annotated[
 
 
 def own_page(deps: Deps) -> str:
-    """A page of the service's for whoever named none: their account, where people sign in here, and else the documentation."""
-    return f"{deps.site.base_url}/auth/account" if deps.own_identity else deps.site.docs_url
+    """A page of the service's for whoever named none: the one on payments, where people sign in here, and else the documentation."""
+    return f"{deps.site.base_url}/auth/payments" if deps.own_identity else deps.site.docs_url

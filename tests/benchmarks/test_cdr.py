@@ -104,7 +104,16 @@ def test_the_rig_runs_on_this_service(tmp_path: Path) -> None:
 def made_up() -> list[Row]:
     """Two rounds in which this service takes twice as many records as the tuned rival, and sums in a tenth of DuckDB's time."""
     found: list[Row] = []
-    shared = {"kind": "SQLite", "seconds": 1.0, "errors": 0, "database_us": 0.0, "cpu_us": 40_000.0, "fsync_ms": 1.0, "batch": 1000}
+    shared = {
+        "kind": "SQLite",
+        "seconds": 1.0,
+        "errors": 0,
+        "database_us": 0.0,
+        "cpu_us": 40_000.0,
+        "fsync_ms": 1.0,
+        "batch": 1000,
+        "load": 1.2,
+    }
     for number in range(2):
         for name, rate, time in ((OURS, 20, 2.0), (CDR_TUNED, 10, 2.0), (CDR_TUTORIAL, 2, 900.0), (DUCKDB, 0, 20.0)):
             one = shared | {"contestant": name, "round": number, "p50_ms": time, "p99_ms": time}
@@ -131,3 +140,5 @@ def test_the_section_shows_rivals_growth_and_months() -> None:
     )
     assert "| SQLite | 4 | scattered | 5,000 | **0.50** (0.50 - 0.50) | 10,000 of 20,000 | 40.0, empty 40.0 |" in page
     assert "| SQLite | 5,000 | DuckDB, in process | **10.00** (10.00 - 10.00) | 2.0 / 20.0 | 2.0 / 20.0 | 40.0 / 40.0 |" in page
+    assert "Load of the machine: 1.2 - 1.2 on two cores" in page
+    assert page.endswith("PostgreSQL was not measured in this run.\n")

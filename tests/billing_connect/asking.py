@@ -65,6 +65,25 @@ async def own_account(house: House) -> str:
         return open_standard_account(state).id
 
 
+async def brought(house: House, who: Credentials) -> str:
+    """A Standard account that the organisation has connected."""
+    from clients.sandbox.payments.onboarding import attach
+
+    account = await own_account(house)
+    async with house.world.payments.turn(writes=True) as state:
+        attach(state, account)
+    await attached(house, who, account, kind="standard")
+    return account
+
+
+async def let_go(house: House, account: str) -> None:
+    """Its owner lets the service go, and the event of it is lost."""
+    from clients.sandbox.payments.onboarding import release_account
+
+    async with house.world.payments.turn(writes=True) as state:
+        release_account(state, account)
+
+
 async def consented(house: House, account: str) -> str:
     """The code with which its owner comes back."""
     from clients.sandbox.payments.onboarding import authorize_oauth

@@ -54,6 +54,16 @@ async def test_in_test_mode_there_is_nothing_but_a_note(house: House) -> None:
     assert await ask(house, caller.secret, "GET", BALANCE) == said
 
 
+async def test_where_money_is_real_a_payout_that_is_not_covered_leads_to_the_balance(tmp_path: Path) -> None:
+    async with live_house(tmp_path) as house:
+        caller = await house.world.caller()
+        await house.world.charge(await house.world.connect_payments(caller), 10_000, "EUR")
+        status, body = await ask(house, caller.secret, "POST", f"{BILLING}/payouts/manual", {"amount": 100, "currency": "EUR"})
+    assert (status, body["hint"]) == snapshot(
+        (400, "operator_billing_balance shows what is available; pending money becomes available later. Use a new key")
+    )
+
+
 @pytest.mark.rule("4.5.41")
 async def test_live_money_is_told_by_currency(tmp_path: Path) -> None:
     async with live_house(tmp_path) as house:

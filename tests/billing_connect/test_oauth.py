@@ -9,7 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from storage.connect import Connected, connected
+from storage.connect import Connected, attach_account, connected
 from storage.connect_states import sweep_states
 from tests.billing_connect.asking import (
     BILLING,
@@ -17,7 +17,9 @@ from tests.billing_connect.asking import (
     accounts,
     ask,
     attached,
+    brought,
     consented,
+    let_go,
     onboarded,
     own_account,
     trouble,
@@ -77,7 +79,7 @@ async def test_a_state_and_where_to_consent_are_given(house: House) -> None:
                 "response_type": "code",
                 "client_id": "ca_simulated_processor",
                 "scope": "read_write",
-                "redirect_uri": "https://reseller.test/auth/account",
+                "redirect_uri": "https://reseller.test/auth/payments",
             },
         )
     )
@@ -269,6 +271,60 @@ async def test_an_express_account_that_was_restricted_does_not_give_way(house: H
     _, code, given = await way(house, caller)
     assert (await complete(house, caller, code, given))[0] == 409
     assert await stored(house, caller) == (caller.organisation, first, "express", "pending")
+
+
+@pytest.mark.parametrize("kind", ["standard", "express"])
+async def test_an_account_that_let_the_service_go_unheard_gives_way(house: House, kind: str) -> None:
+    caller = await house.world.caller()
+    first = await brought(house, caller) if kind == "standard" else await onboarded(house, caller)
+    house.world.clock.advance(60)
+    await let_go(house, first)
+    assert await stored(house, caller) == (caller.organisation, first, kind, "active")
+    account, code, state = await way(house, caller)
+    status, body = await complete(house, caller, code, state)
+    assert (status, body.get("account_id"), body.get("status")) == (200, account, "active")
+    assert await stored(house, caller) == (caller.organisation, account, "standard", "active")
+
+
+async def test_an_account_that_let_the_service_go_unheard_may_be_brought_again(house: House) -> None:
+    caller = await house.world.caller()
+    account = await brought(house, caller)
+    await let_go(house, account)
+    status, body = await complete(house, caller, await consented(house, account), await state_for(house, caller))
+    assert (status, body["account_id"], body["status"]) == (200, account, "active")
+
+
+@pytest.mark.parametrize("kind", ["timeout", "closed", "error", "rate_limited", "garbage"])
+async def test_an_account_of_which_the_processor_says_nothing_does_not_give_way(house: House, kind: Any) -> None:
+    caller = await house.world.caller()
+    first = await brought(house, caller)
+    await let_go(house, first)
+    _, code, state = await way(house, caller)
+    trouble(house, kind, f"/v1/accounts/{first}")
+    status, body = await complete(house, caller, code, state)
+    assert (status, body["code"]) == (409, "payments_already_connected")
+    assert await stored(house, caller) == (caller.organisation, first, "standard", "active")
+
+
+async def test_an_account_that_gives_way_does_so_to_none_that_is_another_organisations(house: House) -> None:
+    caller, other = await house.world.caller(), await house.world.caller()
+    first, theirs = await brought(house, caller), await brought(house, other)
+    await let_go(house, first)
+    status, body = await complete(house, caller, await consented(house, theirs), await state_for(house, caller))
+    assert (status, body["code"]) == (409, "payments_account_taken")
+    assert (await stored(house, caller) or pytest.fail()).account == first
+
+
+async def test_an_account_of_which_something_newer_is_known_does_not_give_way(house: House) -> None:
+    caller = await house.world.caller()
+    await attached(house, caller, "acct_1First", kind="standard")
+    now = house.world.clock.now()
+
+    async def attach(as_of: float) -> bool:
+        said = {"organisation": caller.organisation, "account": "acct_1Next", "kind": "standard", "status": "active", "gone": "acct_1First"}
+        return await house.world.store.write(attach_account, **said, as_of=as_of, now=now)
+
+    assert [await attach(now - 1), await attach(now)] == [False, True]
 
 
 async def test_the_same_account_may_be_brought_again(house: House) -> None:

@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 from registry.limits import Tier
 from storage.connect import attach_account, connected
 from storage.grants import Grant, insert_grant
-from tests.billing_connect.asking import BILLING, accounts, ask, attached, onboarded, person, session_of, trouble
+from tests.billing_connect.asking import BILLING, accounts, ask, brought, let_go, onboarded, person, session_of, trouble
 from tests.contract.stage import House
 
 pytestmark = pytest.mark.anyio
@@ -92,6 +92,12 @@ async def test_an_account_whose_link_failed_is_kept(house: House) -> None:
     assert (await house.world.store.read(connected, organisation=organisation) or pytest.fail()).account == account.id
 
 
+async def test_a_country_in_lower_case_is_told_how_it_is_written(house: House) -> None:
+    session, _ = await person(house)
+    status, body = await ask(house, session, "POST", PATHS[0], {"country": "no"})
+    assert (status, body["param"], body["hint"].partition(". ")[0]) == (400, "country", 'Write "NO", in upper case')
+
+
 async def test_without_a_country_the_account_is_in_the_one_of_onboarding(house: House) -> None:
     session, _ = await person(house)
     named = {"name": "Fjord", "country": "DE", "operator_type": "mvno"}
@@ -133,7 +139,7 @@ async def test_a_person_without_an_organisation_begins_nothing(house: House) -> 
 
 async def test_whoever_brought_a_standard_account_is_told_where_to_go(house: House) -> None:
     caller = await house.world.caller()
-    await attached(house, caller, "acct_1Own", kind="standard")
+    own = await brought(house, caller)
     status, body = await ask(house, await session_of(house, caller), "POST", PATHS[1], {})
     assert (status, {**body, "request_id": ""}) == snapshot(
         (
@@ -146,7 +152,21 @@ async def test_whoever_brought_a_standard_account_is_told_where_to_go(house: Hou
             },
         )
     )
-    assert await accounts(house) == []
+    assert [account.id for account in await accounts(house)] == [own]
+    trouble(house, "error", "/v1/accounts/*")
+    assert (await ask(house, await session_of(house, caller), "POST", PATHS[1], {}))[1]["code"] == "payments_account_standard"
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_whoever_brought_an_account_and_let_the_service_go_unheard_gets_one_of_ours(house: House, path: str) -> None:
+    caller = await house.world.caller()
+    own = await brought(house, caller)
+    house.world.clock.advance(60)
+    await let_go(house, own)
+    status, body = await ask(house, await session_of(house, caller), "POST", path, {"country": "NO"})
+    assert (status, body["status"]) == (200, "pending") and body["account_id"] != own
+    found = await house.world.store.read(connected, organisation=caller.organisation)
+    assert found == (caller.organisation, body["account_id"], "express", "pending")
 
 
 async def test_links_lead_back_to_the_page_that_was_named(house: House) -> None:

@@ -63,6 +63,24 @@ async def test_without_an_account_there_is_no_schedule(house: House) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ({"interval": "weekly"}, snapshot('Such as {"interval": "weekly", "weekday": "friday"}')),
+        ({"interval": "monthly"}, snapshot('Such as {"interval": "monthly", "month_day": 1}')),
+        ({"interval": "daily", "weekday": "friday"}, snapshot('Leave weekday out, or send {"interval": "weekly"} with it')),
+        (
+            {"interval": "weekly", "weekday": "Friday"},
+            snapshot('Write "friday", in lower case. Day of weekly payouts; required with weekly, refused otherwise.'),
+        ),
+    ],
+)
+async def test_how_a_schedule_is_mended_is_told(house: House, given: dict[str, object], hint: str) -> None:
+    caller = await house.world.caller()
+    await house.world.connect_payments(caller)
+    assert (await change(house, caller, given))[1]["hint"] == hint
+
+
+@pytest.mark.parametrize(
     ("given", "named"),
     [
         ({}, "interval"),
@@ -83,7 +101,7 @@ async def test_what_is_wrong_is_named_and_nothing_changes(house: House, given: d
     await house.world.connect_payments(caller)
     before = await read(house, caller)
     status, body = await change(house, caller, given)
-    assert (status, body["error"].partition(":")[0]) == (400, named)
+    assert (status, body["error"].partition(":")[0], body["param"]) == (400, named, named)
     assert await read(house, caller) == before
 
 

@@ -170,6 +170,37 @@ async def test_pages_go_from_new_to_old(house: House) -> None:
     assert ([row["code"] for row in rest["data"]], rest["has_more"]) == (["CODE-0"], False)
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            {"percent_off": None},
+            snapshot(("percent_off", '{"percent_off": 15} takes 15 % off, {"amount_off": 500, "currency": "EUR"} takes five euros off')),
+        ),
+        (
+            {"amount_off": 500, "currency": "EUR"},
+            snapshot(("percent_off", '{"percent_off": 15} takes 15 % off, {"amount_off": 500, "currency": "EUR"} takes five euros off')),
+        ),
+        (
+            {"percent_off": None, "amount_off": 500},
+            snapshot(("currency", 'Send "USD", "EUR", "GBP" or "CHF" along')),
+        ),
+        (
+            {"currency": "EUR"},
+            snapshot(("currency", "A percentage has no currency: leave it out")),
+        ),
+        (
+            {"percent_off": None, "amount_off": 500, "currency": "eur"},
+            snapshot(("currency", 'Write "EUR", in upper case. Of amount_off, and required with it: ISO 4217 in upper case, as EUR.')),
+        ),
+    ],
+)
+async def test_what_goes_together_is_told_with_the_field_to_change(house: House, given: dict[str, Any], told: tuple[str, str]) -> None:
+    caller = await house.world.caller()
+    _, body = await make(house, caller, **given)
+    assert (body["param"], body["hint"]) == told
+
+
 @pytest.mark.parametrize("percent", [0.01, 0.5, 12.25, 33.33, 57.29, 100, 100.0])
 async def test_a_percentage_is_kept_exactly(house: House, percent: float) -> None:
     caller = await house.world.caller()

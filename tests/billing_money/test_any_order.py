@@ -80,7 +80,9 @@ async def test_of_two_words_of_one_second_the_later_stage_stays(stage: Stage) ->
             ("charge.succeeded", charge()),
             ("charge.refunded", charge(amount_refunded=500)),
         ],
-        "refunds": [("refund.created", refund(status=status)) for status in ("pending", "requires_action", "succeeded", "failed")],
+        "refunds": [
+            ("refund.created", refund(charge="ch_2", status=status)) for status in ("pending", "requires_action", "succeeded", "failed")
+        ],
         "payouts": [("payout.updated", payout(status=status)) for status in ("pending", "in_transit", "paid", "failed")],
         "disputes": [("charge.dispute.updated", dispute(status=status)) for status in ("needs_response", "under_review", "lost")],
     }

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from tests.billing_money.stage import Object, Stage, dispute, event
+from tests.billing_money.stage import START, Object, Stage, dispute, event
 
 pytestmark = pytest.mark.anyio
 
@@ -58,6 +58,36 @@ async def test_evidence_goes_to_the_bank_and_its_decision_is_told(shop: Stage) -
     assert (closed.status_code, closed.json()["code"]) == (409, "dispute_closed")
 
 
+async def test_evidence_that_was_submitted_is_not_asked_for_again(shop: Stage) -> None:
+    opened = await disputed(shop)
+    await answer(shop, opened, uncategorized_text="The eSIM was used on 12 days")
+    asked = len(shop.world.payments.calls)
+    again = await answer(shop, opened, "other", uncategorized_text="and on a 13th")
+    assert (again.status_code, {**again.json(), "request_id": ""}) == snapshot(
+        (
+            409,
+            {
+                "error": "Evidence was submitted to this dispute already, which is under_review, and the bank "
+                "takes it once; nothing was done",
+                "code": "evidence_submitted",
+                "request_id": "",
+                "hint": "Nothing is left to do: the bank decides, and operator_billing_list_disputes shows what it decided",
+            },
+        )
+    )
+    assert len(shop.world.payments.calls) == asked
+
+
+async def test_an_inquiry_that_became_a_dispute_is_answered_once_more(shop: Stage) -> None:
+    opened = await disputed(shop)
+    await answer(shop, opened, uncategorized_text="used")
+    shop.at_processor("disputes")[0].status = "needs_response"
+    told = dispute(id=opened, status="needs_response", evidence_details={"submission_count": 1}, created=START)
+    await shop.tell(event("charge.dispute.updated", told, account=shop.account, created=START + 60))
+    again = await answer(shop, opened, uncategorized_text="used, and paid")
+    assert (again.status_code, again.json()["evidence_submissions"]) == (200, 2)
+
+
 async def test_a_draft_is_not_submitted(shop: Stage) -> None:
     opened = await disputed(shop)
     draft = await answer(shop, opened, submit=False, product_description="5 GB in Norway")
@@ -87,7 +117,7 @@ async def test_too_much_or_too_little_evidence_is_refused_before_anything_is_sen
     assert [(said.status_code, said.json()["param"], said.json()["error"]) for said in wrong] == snapshot(
         [
             (400, "uncategorized_text", "There is no evidence in it: give at least one text; nothing was done"),
-            (400, "uncategorized_text", 'uncategorized_text: got ""; must be at least 1 characters'),
+            (400, "uncategorized_text", 'uncategorized_text: got ""; must be at least 1 character'),
             (
                 400,
                 "uncategorized_text",

@@ -1,12 +1,18 @@
 """The lists of an organisation's money: newest first, page by page, its own."""
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Role, Tier
+from storage.payment_records import LIST
+from storage.statement import sqlite_dialect
 from tests.billing_money.stage import OTHER_ACCOUNT, START, Object, Stage, charge, dispute, event, fee, payout, refund, with_account
+from tests.databases import migrated_sqlite
 
 pytestmark = pytest.mark.anyio
 LISTS = ("charges", "refunds", "disputes", "payouts", "fees")
@@ -137,3 +143,14 @@ async def test_fees_are_for_admins(stage: Stage) -> None:
         async with stage.http(await stage.world.caller(tier, role)) as http:
             answers.append((await http.get("/v1/operator-billing/fees")).status_code)
     assert answers == [402, 402, 200]
+
+
+def test_a_page_far_behind_is_looked_up_in_the_index(tmp_path: Path) -> None:
+    path = migrated_sqlite(tmp_path).removeprefix("sqlite:///")
+    text = LIST.text(sqlite_dialect())
+    given = dict.fromkeys(("account", "organisation", "kind", "before", "after", "most"), 1)
+    with closing(sqlite3.connect(path)) as raw:
+        plan = raw.execute(f"explain query plan {text.sql}", {**text.literals, **given}).fetchall()
+    assert [row[3] for row in plan] == [
+        "SEARCH payment_record USING INDEX payment_record_list (organisation=? AND kind=? AND (created,id)<(?,?))"
+    ]

@@ -102,6 +102,7 @@ class MoneyMachine(RuleBasedStateMachine):
 
     @rule(pick=PICK, end=st.sampled_from(["paid", "failed"]))
     def a_payout_ends(self, pick: int, end: str) -> None:
+        self.run(self.world.ask_payments("POST", "clock", {"advance": 0}))  # those that are due by now have arrived
         going = [row.id for row in self.there("payouts") if row.status in ("pending", "in_transit")]
         if going:
             self.run(self.world.ask_payments("POST", f"payouts/{going[pick % len(going)]}", {"account": self.shop.account, "status": end}))
@@ -110,7 +111,7 @@ class MoneyMachine(RuleBasedStateMachine):
     def a_bank_asks_back(self, pick: int, inquiry: bool) -> None:
         calm = [row.id for row in self.charges() if row.status == "succeeded" and not row.disputed]
         if calm:
-            told = {"account": self.shop.account, "charge": calm[pick % len(calm)], "inquiry": inquiry}
+            told: Object = {"account": self.shop.account, "charge": calm[pick % len(calm)], "inquiry": inquiry}
             self.run(self.world.ask_payments("POST", "disputes", told))
 
     @rule(pick=PICK, outcome=st.sampled_from(["won", "lost"]))
@@ -192,7 +193,7 @@ class MoneyMachine(RuleBasedStateMachine):
             self.check(kind, key, answer)
 
     async def the_lists_are_the_processors(self) -> None:
-        fees = [fee for fee in self.world.payments.state.book(self.world.payments.state.platform).fees.values()]
+        fees = list(self.world.payments.state.book(self.world.payments.state.platform).fees.values())
         for what, members, rows in (
             ("charges", ("amount", "amount_refunded", "status", "disputed"), self.charges()),
             ("refunds", ("amount", "status", "charge", "failure_reason"), self.there("refunds")),

@@ -1,4 +1,4 @@
-"""An account that goes from one organisation to another: what was under way in it ends with it, and everything in it is seen by its owner."""
+"""An account that goes from one organisation to another takes along what was under way in it, and all that is known of it."""
 
 import pytest
 
@@ -47,7 +47,7 @@ async def test_a_refund_during_which_the_account_moved_is_its_new_owners(shop: S
     asked = ask.refund
 
     async def slow(*args: str, **wanted: object) -> Refund:
-        refund = await asked(*args, **wanted)  # pyright: ignore[reportArgumentType]
+        refund = await asked(*args, **wanted)
         await move(shop, heir)
         return refund
 

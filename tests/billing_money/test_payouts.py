@@ -63,7 +63,8 @@ async def test_a_balance_that_does_not_cover_it_is_said(shop: Stage) -> None:
                 "error": "amount: 100000 EUR in minor units is more than the account's available balance; nothing was paid out",
                 "code": "payments_refused",
                 "param": "amount",
-                "hint": "operator_billing_balance shows what is available; pending money becomes available later. Use a new key",
+                "hint": "operator_billing_balance shows nothing in test mode. Paid money becomes available some days later, "
+                "that of the test card 4000 0000 0000 0077 at once. Use a new key",
                 "processor_code": "balance_insufficient",
             },
         )
@@ -80,6 +81,13 @@ async def test_an_account_that_is_not_ready_pays_nothing_out(shop: Stage) -> Non
             answer = await http.post("/v1/operator-billing/payouts/manual", json={"amount": 1, "currency": "EUR"})
         codes.append(f"{answer.status_code} {answer.json()['code']}")
     assert codes == ["409 payments_not_active", "409 payments_not_connected"]
+
+
+async def test_a_currency_in_lower_case_is_told_how_it_is_written(shop: Stage) -> None:
+    answer = await shop.pay_out(amount=1, currency="eur")
+    assert (answer.json()["param"], answer.json()["hint"]) == snapshot(
+        ("currency", 'Write "EUR", in upper case. ISO 4217 in upper case, as EUR; one that the balance has.')
+    )
 
 
 @pytest.mark.parametrize("body", [{"amount": 0, "currency": "EUR"}, {"amount": 1, "currency": "euro"}, {"amount": 1}])

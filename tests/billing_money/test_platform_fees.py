@@ -1,4 +1,4 @@
-"""What the service keeps is counted once: an invoice's fee with the invoice, a sale's with its fee, whichever is told first."""
+"""What the service keeps is counted once, when the processor says that it collected it, and whatever a payment says about itself."""
 
 from itertools import permutations
 from typing import Any
@@ -39,7 +39,7 @@ def keep_invoice(connection: Connection, *, organisation: str, account: str, id:
     insert_invoice(connection, row=Invoice._make((KEPT_INVOICE | own).get(name) for name in Invoice._fields))
 
 
-async def test_a_sales_fee_is_earned_once_whichever_is_told_first(stage: Stage) -> None:
+async def test_a_fee_is_earned_once_whatever_is_told_first_and_however_often(stage: Stage) -> None:
     for number, order in enumerate(permutations(range(2))):
         account, kept = f"acct_1Order{number}", f"fee_{number}"
         await with_account(stage.world, account)
@@ -54,17 +54,25 @@ async def test_a_sales_fee_is_earned_once_whichever_is_told_first(stage: Stage) 
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-async def test_an_invoices_fee_is_earned_with_the_invoice_alone(stage: Stage, order: tuple[int, ...]) -> None:
+async def test_an_invoices_fee_is_earned_once_whatever_its_payment_says(stage: Stage, order: tuple[int, ...]) -> None:
     await stage.world.store.write(keep_invoice, organisation=stage.who.organisation, account=ACCOUNT, id="inv_1")
     paid = {"id": "in_inv_1", "object": "invoice", "status": "paid", "total": 10_100, "amount_paid": 10_100, "currency": "eur"}
     paid |= {"metadata": {"invoice": "inv_1"}, "status_transitions": {"paid_at": START}}
     events = [
         event("invoice.paid", paid),
-        event("charge.succeeded", charge(amount=10_100, application_fee="fee_1")),
+        # The owner of a Standard account may write this onto it.
+        event("charge.succeeded", charge(amount=10_100, application_fee="fee_1", metadata={"order": "ord_1"})),
         event("application_fee.created", fee(), account=None),
     ]
     await stage.tell(*(events[place] for place in order))
-    assert await stage.platform_fees() == [PlatformFee("inv_1", stage.who.organisation, "2027-01", "EUR", 100)]
+    assert await stage.platform_fees() == [PlatformFee("fee_1", stage.who.organisation, "2027-01", "EUR", 100)]
+
+
+async def test_an_invoice_that_was_paid_past_the_processor_earns_no_fee(stage: Stage) -> None:
+    await stage.world.store.write(keep_invoice, organisation=stage.who.organisation, account=ACCOUNT, id="inv_1")
+    paid = {"id": "in_inv_1", "object": "invoice", "status": "paid", "total": 10_100, "amount_paid": 0, "currency": "eur"}
+    await stage.tell(event("invoice.paid", {**paid, "metadata": {"invoice": "inv_1"}}))
+    assert await stage.platform_fees() == []
 
 
 async def test_an_invoice_that_another_account_says_was_paid_is_not(stage: Stage) -> None:

@@ -2,12 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator
+from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from tests.billing_money.stage import Object, Stage, charge, event, fee, open_stage
+from registry.limits import Limits, Tier
+from tests.billing_money.stage import CATALOGUE, Object, Stage, charge, event, fee, open_stage, with_account
 from tests.databases import NO_POSTGRES, empty, migrated_postgres
+from tests.world import open_world
 
 pytestmark = pytest.mark.anyio
 
@@ -65,3 +69,51 @@ async def test_the_words_of_a_sale_at_once_earn_its_fee_once(shop: Stage) -> Non
     earned = await shop.platform_fees()
     assert [row.amount for row in earned if "refunded" not in row.ref] == [100] * 8
     assert sum(row.amount for row in earned) == 8 * 70
+
+
+async def test_every_event_of_a_flood_has_its_effect_once(shop: Stage) -> None:
+    """Of many accounts, each word several times, in no order: also where two replicas take the same word at once."""
+    accounts = [f"acct_1Flood{n}" for n in range(4)]
+    for account in accounts:
+        await with_account(shop.world, account, Tier.PRO)
+    words: list[Object] = []
+    for n in range(24):
+        account, kept = accounts[n % 4], {"account": accounts[n % 4], "charge": f"ch_{n}"}
+        sold = charge(f"ch_{n}", application_fee=f"fee_{n}", metadata={"order": f"ord_{n}"})
+        words.append(event("charge.succeeded", sold, account=account))
+        words.append(event("application_fee.created", fee(f"fee_{n}", 100, **kept), account=None))
+        words.append(event("application_fee.refunded", fee(f"fee_{n}", 100, amount_refunded=33, **kept), account=None))
+    flood = words * 5
+    Random(7).shuffle(flood)
+    await asyncio.gather(*(shop.tell(word) for word in flood))
+    earned = await shop.platform_fees()
+    assert sorted(row.amount for row in earned) == [-33] * 24 + [100] * 24
+
+
+@pytest.mark.postgres
+async def test_two_replicas_refund_a_charge_no_more_than_once(tmp_path: Path, postgres_database: str | None) -> None:
+    if postgres_database is None:
+        pytest.skip(NO_POSTGRES)
+    empty(postgres_database)
+    async with open_stage(tmp_path, url=postgres_database, connected=True) as first:
+        opening = open_world(tmp_path, CATALOGUE, url=postgres_database, limits=Limits(burst_enabled=False), payments=first.world.payments)
+        async with opening as world:
+            replicas = (first, Stage(world, first.who, first.account))
+            made = await first.world.charge(first.account, 10_000, "EUR")
+            await first.trouble("timeout", "/v1/refunds", after=True, times=3)
+            await first.trouble("error", "/v1/refunds", times=3)
+            refund = partial(Stage.refund, charge=made, amount=1000)
+            # Every key at both of them at once.
+            await asyncio.gather(*(refund(replica, f"key-{n}") for n in range(16) for replica in replicas))
+            await first.calm()
+            telling = asyncio.gather(first.world.settle_payments(), *(replica.sync() for replica in replicas))
+            await asyncio.gather(*(refund(replica, f"key-{n}") for n in range(16) for replica in replicas))
+            await telling
+            for replica in replicas:
+                replica.world.clock.advance(1000)
+            await asyncio.gather(*(replica.sync() for replica in replicas))
+            answers = [await refund(replica, f"key-{n}") for n in range(16) for replica in replicas]
+    refunds = first.at_processor("refunds")
+    ids = [row.metadata["attempt"] for row in refunds]
+    assert len(ids) == len(set(ids)) == len({each.json()["id"] for each in answers if each.status_code == 201})
+    assert sum(row.amount for row in refunds) <= 10_000

@@ -85,6 +85,13 @@ async def test_what_is_wrong_with_a_refund_is_said_and_nothing_is_sent(shop: Sta
     assert len(shop.at_processor("refunds")) == 2
 
 
+async def test_a_currency_in_lower_case_is_told_how_it_is_written(shop: Stage) -> None:
+    answer = await shop.refund(charge=await paid(shop), amount=100, currency="eur")
+    assert (answer.json()["param"], answer.json()["hint"]) == snapshot(
+        ("currency", 'Write "EUR", in upper case. The charge\'s, ISO 4217 in upper case, as EUR; anything else is refused.')
+    )
+
+
 @pytest.mark.parametrize("status", ["pending", "failed"])
 async def test_only_money_that_was_received_goes_back(stage: Stage, status: str) -> None:
     await stage.tell(event("charge.updated", charge(status=status)))
@@ -187,6 +194,9 @@ async def test_a_refund_that_fails_later_may_be_made_again(shop: Stage) -> None:
     assert await shop.reserved(made) == 0
     (row,) = (await shop.listed("refunds"))["data"]
     assert (row["status"], row["failure_reason"]) == ("failed", "lost_or_stolen_card")
+    # The processor tells of the refund alone, not of its charge once more.
+    (shown,) = (await shop.listed("charges"))["data"]
+    assert (shown["amount_refunded"], shown["refunded"]) == (0, False)
 
 
 async def test_an_account_that_went_to_another_organisation_takes_its_charges_along(stage: Stage) -> None:

@@ -76,16 +76,18 @@ def kept(folder: Path, organisation: str) -> list[str]:
 
 def test_every_account_is_read_and_a_second_time_there_is_nothing_new(processor: dict[str, str], tmp_path: Path) -> None:
     organisation = founded(tmp_path, "Fjord", ACCOUNT)
-    assert said("payments", "sync", cwd=tmp_path, **processor) == f"{organisation}\t{ACCOUNT}\t1 new or newer\n"
+    assert said("payments", "sync", cwd=tmp_path, **processor) == f"{organisation}: 1 record brought up to date at {ACCOUNT}\n"
     assert kept(tmp_path, organisation) == ["ch_1"]
-    assert said("payments", "sync", organisation, cwd=tmp_path, **processor).startswith(f"{organisation}\t{ACCOUNT}\t")
+    assert (
+        said("payments", "sync", organisation, cwd=tmp_path, **processor) == f"{organisation}: 0 records brought up to date at {ACCOUNT}\n"
+    )
 
 
 def test_a_processor_that_fails_at_one_account_is_asked_for_the_next(processor: dict[str, str], tmp_path: Path) -> None:
     broken, whole = founded(tmp_path, "Alpine", BROKEN), founded(tmp_path, "Fjord", ACCOUNT)
     done = reseller("payments", "sync", cwd=tmp_path, **processor)
-    assert (done.returncode, f"{broken}\t{BROKEN}\tfailed: " in done.stdout) == (1, True)
-    assert f"{whole}\t{ACCOUNT}\t1 new or newer\n" in done.stdout
+    assert (done.returncode, f"{broken}: failed at {BROKEN}: " in done.stdout) == (1, True)
+    assert f"{whole}: 1 record brought up to date at {ACCOUNT}\n" in done.stdout
     assert kept(tmp_path, whole) == ["ch_1"]
 
 

@@ -100,7 +100,7 @@ async def test_more_than_1000_or_none_or_more_than_2_mib_are_refused(http: httpx
     many = await send(http, *(event(f"{number}") for number in range(1001)))
     assert (many.status_code, many.json()["error"]) == snapshot((400, "events: got an array; must hold at most 1000 entries"))
     none = await send(http)
-    assert (none.status_code, none.json()["error"]) == snapshot((400, "events: got an array; must hold at least 1 entries"))
+    assert (none.status_code, none.json()["error"]) == snapshot((400, "events: got an array; must hold at least 1 entry"))
     large = await http.post(INGEST, content=b'{"events": [' + b" " * (2 << 20) + b"]}", headers={"content-type": "application/json"})
     assert (large.status_code, large.json()["code"]) == (413, "body_too_large")
     assert (await http.get(PERIODS)).json()["data"] == []
@@ -122,6 +122,9 @@ WRONG: list[tuple[Json, str]] = [
     ({"occurred_at": "2027-01-10"}, "occurred_at"),
     ({"occurred_at": "20270110T080000Z"}, "occurred_at"),
     ({"occurred_at": "2026-02-29T00:00:00Z"}, "occurred_at"),
+    ({"occurred_at": "2026-12-10T23:59:60Z"}, "occurred_at"),
+    ({"occurred_at": "2026-06-30T23:58:60Z"}, "occurred_at"),
+    ({"occurred_at": "2016-12-31T23:59:61Z"}, "occurred_at"),
     ({"occurred_at": "2009-12-31T23:59:59Z"}, "occurred_at"),
     ({"occurred_at": 1_262_303_999}, "occurred_at"),
     ({"occurred_at": 1_800_000_000_000}, "occurred_at"),
@@ -177,11 +180,11 @@ async def test_five_minutes_ahead_are_taken_and_one_second_more_is_not(http: htt
 
 
 async def test_a_month_is_one_in_utc_whatever_the_offset(http: httpx.AsyncClient) -> None:
-    december = ("2027-01-01T00:59:59+01:00", "2026-12-31T23:59:59.999999Z", "2026-12-01T00:00:00z")
+    december = ("2027-01-01T00:59:59+01:00", "2027-01-01T00:59:60+01:00", "2026-12-31T23:59:59.999999Z", "2026-12-01T00:00:00z")
     january = ("2026-12-31T19:00:00-05:00", "2027-01-01t00:00:00Z")
     answer = await send(http, *(event(when, occurred_at=when) for when in (*december, *january)))
-    assert answer.json()["stored"] == 5
-    assert [(await month(http, year, number))["data"][0]["events"] for year, number in ((2026, 12), (2027, 1))] == [3, 2]
+    assert answer.json()["stored"] == 6
+    assert [(await month(http, year, number))["data"][0]["events"] for year, number in ((2026, 12), (2027, 1))] == [4, 2]
     assert [(row["year"], row["month"]) for row in (await http.get(PERIODS)).json()["data"]] == [(2027, 1), (2026, 12)]
 
 

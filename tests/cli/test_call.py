@@ -67,7 +67,7 @@ def test_a_key_for_the_repetition_is_made_when_none_is_given(place: Path, server
     ("words", "said"),
     [
         (("list_subscribers", "--fields", "iccid", "--fields", "[imsi"), "--fields: must be JSON, for example "),
-        (("create_intent",), "Did you mean 'create_connectivity_intent'"),
+        (("create_intent",), "Did you mean 'create_invoice', 'create_connectivity_intent'"),
         (("get_connectivity_intent",), "Missing option '--id'"),
         (
             ("create_connectivity_intent", "--metadata", "order=17"),

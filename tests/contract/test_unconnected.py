@@ -7,6 +7,7 @@ from registry.catalogue import AnyOperation
 from registry.errors import OrgNotConnected
 from registry.limits import Tier
 from tests.contract.fleet import ACCOUNT
+from tests.contract.payments import prepared
 from tests.contract.stage import OPERATIONS, Answered, House, Stage, key_for
 
 pytestmark = pytest.mark.anyio
@@ -76,6 +77,7 @@ async def test_what_needs_no_account_works_without_one(house: House) -> None:
     stage = await house.stage(connected=False)
     for operation in OPERATIONS:
         if not operation.upstream and operation.tool and OrgNotConnected not in operation.raises and operation.read_only:
+            stage.proof = await prepared(house.world, stage.who, operation.id)
             given = stage.fitted(operation, operation.examples[0].input)
             said = await house.http(operation, stage.who.secret, given)
             assert said.status == operation.status, (operation.id, said.body)

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 
 from operations.invoicing.cdr_ingest import ingest_cdr_events
@@ -12,16 +14,11 @@ from tests.docs.reader import as_reader, done
 from tests.running import Running, running
 
 PAGE = "invoicing.md"
-RECORDS = """id,iccid,occurred_at,bytes_up,bytes_down,network,country
-cdr-0001,8988303000000912345,2026-10-03T09:00:00Z,1200000,48800000,Orange,FR
-cdr-0002,8988303000000912345,2026-10-04T09:00:00Z,0,950000000,Orange,FR
-cdr-0003,8988303000000912352,2026-10-05T09:00:00Z,5,7,Telekom,DE
-"""
+IMPORTED = "lines 3, stored 2, skipped 1, bad 0"
 
 
 @pytest.fixture(scope="module")
 def service(place: Path) -> Iterator[Running]:
-    (place / "records.csv").write_text(RECORDS)
     with running(place / "invoicing", {}) as server:
         yield server
 
@@ -31,6 +28,9 @@ def test_the_page_leads_from_records_to_a_stored_pdf(service: Running, place: Pa
     said = done(place, whole + '\necho "invoice $invoice"', **as_reader(service))
     assert '"stored":1' in said
     assert '"total_bytes":50000000' in said
+    assert IMPORTED in said
+    assert IMPORTED in (ROOT / "docs" / PAGE).read_text()
+    assert '"status": "sent"' in said
     assert "Nordwind Reisen GmbH" in said
     assert "DRAFT INVOICE" in (place / "draft.html").read_text()
     assert (place / "invoice.pdf").read_bytes().startswith(b"%PDF-")
@@ -39,7 +39,7 @@ def test_the_page_leads_from_records_to_a_stored_pdf(service: Running, place: Pa
     # 1,000,000,012 bytes at 1.25 a GB, and 1 % of it.
     figures = json.loads(shown)
     assert (figures["subtotal_cents"], figures["platform_fee_cents"], figures["total_cents"]) == (125, 1, 126)
-    assert figures["status"] == "sent"
+    assert figures["status"] == "void"
 
 
 def test_what_the_page_says_of_batches_is_what_is_declared() -> None:
@@ -48,6 +48,12 @@ def test_what_the_page_says_of_batches_is_what_is_declared() -> None:
     assert ingest_cdr_events.body_limit == 2 << 20
 
 
-def test_the_page_on_payments_names_commands_that_there_are(place: Path) -> None:
-    for block in blocks("sh", document="payments.md"):
-        assert "Usage: reseller" in done(place, block.text)
+def test_an_account_is_let_in_as_the_page_on_payments_says(service: Running, place: Path) -> None:
+    [block] = blocks("sh", document="payments.md")
+    begin, complete = block.text.strip().splitlines()
+    page = json.loads(done(place, begin, **as_reader(service)))["url"]
+    back = httpx.post(page, data={"account": "new", "do": "allow"}).headers["location"]
+    given = parse_qs(urlsplit(back).query)
+    assert urlsplit(back).path == "/auth/payments"
+    said = done(place, complete, **as_reader(service), code=given["code"][0], state=given["state"][0])
+    assert json.loads(said)["status"] == "active"

@@ -47,6 +47,14 @@ def test_any_invoice_is_exact_to_the_cent(usage: list[int], price: int, bps: int
     check(usage, price, bps)
 
 
+def test_what_is_near_the_limits_is_exact_too() -> None:
+    drawn = random.Random(53)
+    for _ in range(2000):
+        used, price, bps = drawn.randrange(2**50, 2**53), drawn.randrange(1, MOST_PRICE_CENTS + 1), drawn.randrange(5001)
+        assert line_amount(used, price) == exact(used, price)
+        assert platform_fee(used, bps) == floor(Fraction(used * bps, 10_000) + HALF)
+
+
 @given(used=st.integers(0, 10**15), price=st.integers(0, MOST_PRICE_CENTS))
 def test_a_byte_more_never_costs_less(used: int, price: int) -> None:
     assert line_amount(used, price) <= line_amount(used + 1, price) <= line_amount(used, price) + price // GB + 1

@@ -1,6 +1,7 @@
 """Sending through the payment processor, when it works, when it fails, and when several do it at once."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from inline_snapshot import snapshot
 
 from clients.payments.records import InvoiceLine, NewInvoice
 from storage.invoices import find_invoice
+from tests.documents.reader import pages_of
 from tests.invoices.billing import GB, INVOICES, SIM, Billing
 from tests.world import World
 
@@ -38,6 +40,22 @@ async def fail(world: World, trouble: str, path: str, **more: Any) -> None:
 
 async def mend(world: World) -> None:
     await world.payments.control("DELETE", "faults")
+
+
+@pytest.mark.parametrize("before", range(9))
+async def test_the_day_on_the_document_is_that_of_the_invoice_also_at_midnight(bill: Billing, account: str, before: int) -> None:
+    made, clock = await bill.draft(), bill.world.clock
+    clock.advance(43_200 - before)
+
+    def ticking() -> float:
+        clock.advance(1)
+        return clock.wall
+
+    clock.now = ticking
+    sent = (await bill.send(made["id"], **TO)).json()
+    (text,) = pages_of((await bill.http.get(f"{INVOICES}/{made['id']}/pdf")).content)
+    issued = datetime.fromtimestamp(sent["issued_at"], UTC)
+    assert f"Issued {issued:%d %b %Y}" in text
 
 
 async def sending(bill: Billing, invoice: str) -> int:
@@ -137,6 +155,30 @@ async def test_a_hostile_name_reaches_the_recipient_without_what_turns_its_text(
     assert customer.name == "Fjord sgnirtS"
 
 
+async def test_all_that_misses_of_the_recipient_is_told_at_once(bill: Billing, account: str) -> None:
+    made = await bill.draft()
+    bare, named = await bill.send(made["id"]), await bill.send(made["id"], recipient_name="Fjord Ferries AS")
+    assert [(said.status_code, said.json()["error"], said.json()["param"], said.json()["hint"]) for said in (bare, named)] == snapshot(
+        [
+            (
+                400,
+                "recipient_name, recipient_email: missing; your account at the payment processor is active, so the invoice is sent "
+                "through it to a recipient",
+                "recipient_name",
+                'Send along: {"status": "sent", "recipient_name": ..., "recipient_email": ...}',
+            ),
+            (
+                400,
+                "recipient_email: missing; your account at the payment processor is active, so the invoice is sent through it to a "
+                "recipient",
+                "recipient_email",
+                'Send along: {"status": "sent", "recipient_email": ...}',
+            ),
+        ]
+    )
+    assert statuses(bill.world, account) == []
+
+
 @pytest.mark.rule("3.2.4")
 async def test_the_processors_word_makes_it_paid_and_a_paid_one_stays(bill: Billing, account: str) -> None:
     made = await bill.draft()
@@ -176,7 +218,8 @@ async def test_one_that_was_paid_while_it_was_voided_is_paid(bill: Billing, acco
                 "error": "The invoice is paid, and a paid invoice cannot be voided; nothing was done",
                 "code": "invoice_paid",
                 "request_id": "",
-                "hint": "operator_billing_create_refund gives money back",
+                "hint": "operator_billing_create_refund gives money back, where it was paid through the processor; "
+                "operator_billing_list_charges names the charge: look for the total and the time of payment",
             },
         )
     )

@@ -38,6 +38,10 @@ NASTY = [
     "/auth/consent?request=a&next=//evil.example",
     "/auth/consent?request=a#//evil.example",
     "/auth/consent?request=",
+    "/auth/payments?code=a&state=b&next=//evil.example",
+    "/auth/payments?code=a",
+    "/auth/payments?code=//evil.example&state=b",
+    "/auth/payments?code=a&state=" + "b" * 101,
     "/auth/consent?request=" + "a" * 201,
     "/auth/account/",
     "/AUTH/account",
@@ -147,6 +151,7 @@ def test_no_other_place_is_reached_by_signing_in(wanted: str) -> None:
 def test_the_pages_that_are_reached_by_signing_in_are_those_that_are_shown() -> None:
     assert {path for path, route in ROUTES.items() if route.private and route.show} | {"/upgrade"} == PAGES
     assert next_page("/auth/consent?request=ar_Az09-_") == "/consent?request=ar_Az09-_"
+    assert next_page("/auth/payments?code=ac_Az09&state=Az09-_") == "/payments?code=ac_Az09&state=Az09-_"
 
 
 @pytest.mark.parametrize("wanted", ["//evil.example", "https://evil.example/", "/\\evil.example", "/auth/account\r\nSet-Cookie: a=b"])

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from registry.payments_errors import PaymentsRefused
 from tests.pages.browser import Seen
 from tests.payments_pages.shop import PAGES, Shop, path_of
 
@@ -125,3 +126,39 @@ async def test_a_head_request_gets_the_headers_alone(shop: Shop) -> None:
     path = path_of((await shop.invoice()).pay_url)
     got, head = await shop.browser.http.get(path), await shop.browser.http.head(path)
     assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", got.headers["content-length"])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://[",
+        "https://[::1",
+        "https://\u2100reseller.test/",
+        "https://reseller.test;script-src/",
+        "javascript:alert(1)",
+        "//reseller.test/",
+    ],
+)
+async def test_an_address_to_come_back_to_that_can_be_none_is_a_page_that_says_so(shop: Shop, address: str) -> None:
+    asked = {"response_type": "code", "client_id": "ca_simulated_processor", "state": "x", "redirect_uri": address}
+    for method, form in (("GET", None), ("POST", {"do": "deny"})):
+        answer = await shop.browser.http.request(method, f"{PAGES}/oauth/authorize", params=asked, data=form)
+        assert (answer.status_code, answer.headers.get("location")) == (400, None)
+
+
+@pytest.mark.parametrize(
+    ("address", "leads_to"),
+    [
+        ("https://shop.example;script-src/", ""),
+        ("https://b\u00fccher.example/x", " https://xn--bcher-kva.example"),
+        ("https://shop.example:8443/x", " https://shop.example:8443"),
+    ],
+)
+async def test_an_address_says_nothing_in_the_policy_but_where_a_form_leads(shop: Shop, address: str, leads_to: str) -> None:
+    link = (await shop.processor.onboarding_link(shop.account, return_url=address, refresh_url=address)).url
+    check("onboarding", await shop.browser.get(path_of(link)), leads_to)
+
+
+async def test_an_address_without_a_host_makes_no_link(shop: Shop) -> None:
+    with pytest.raises(PaymentsRefused, match="an address is not valid"):
+        await shop.processor.onboarding_link(shop.account, return_url="https://[::1", refresh_url="https://[::1")

@@ -101,3 +101,11 @@ async def test_a_file_of_somebody_elses_is_said_too(tmp_path: Path) -> None:
     async with asked(opened(path, said)):
         assert "it cannot be read" in said[0]
     assert path.is_file()
+
+
+async def test_a_file_whose_time_is_no_time_is_put_aside(tmp_path: Path) -> None:
+    path, said = tmp_path / "state.json", list[str]()
+    path.write_text('{"at": 1e400}')
+    async with opened(path, said).turn(writes=False) as state:
+        assert state.at == SettableClock().now()
+    assert len(said) == 1

@@ -58,7 +58,9 @@ async def test_an_invoice_that_was_taken_back_says_so(shop: Shop) -> None:
 
 async def test_a_disputed_card_pays_and_then_asks_for_the_money_back(shop: Shop) -> None:
     path = path_of((await shop.invoice()).pay_url)
-    await shop.browser.send((await shop.browser.get(path)).page.form(path), card="disputed")
+    seen = await shop.browser.get(path)
+    assert "4000 0000 0000 0259: pays, and its owner disputes it at once" in seen.page.text
+    await shop.browser.send(seen.page.form(path), card="disputed")
     told = await shop.told()
     assert "invoice.paid" in told and "charge.dispute.created" in told
     [dispute] = (await shop.processor.list_disputes(shop.account, limit=10)).data

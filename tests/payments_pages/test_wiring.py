@@ -95,3 +95,10 @@ async def test_events_are_told_in_the_background_and_a_processor_that_nobody_ask
         told = (await world.ask_payments("GET", "hooks"))["told"]
         assert isinstance(told, list) and {one["status"] for one in told} == {200} and charge
         tasks.cancel_scope.cancel()
+
+
+async def test_the_names_of_pages_follow_from_more_than_anybody_can_try(site: Site) -> None:
+    sandbox = site.service.payments.sandbox
+    assert sandbox is not None and sandbox.seed.bit_length() > 160
+    async with sandbox.turn(writes=True) as state:
+        assert state.seed == sandbox.seed

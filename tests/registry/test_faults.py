@@ -46,3 +46,12 @@ async def test_a_refusal_inside_the_transaction_undoes_it(bench: Bench, pro: Cre
     said = await bench.ask(things.refuse_in_write, pro, key="k", name="x")
     assert (said.status, said.json["error"]) == (409, "x is taken")
     assert await bench.counters() == {} and await bench.claimed() == []
+
+
+async def test_a_fault_after_something_was_sent_leaves_its_key_an_answer_and_is_never_sent_again(bench: Bench, pro: Credentials) -> None:
+    first = await bench.ask(things.crash_at_conclude, pro, key="k", name="x")
+    assert (first.status, first.code) == (500, "internal")
+    again = await bench.ask(things.crash_at_conclude, pro, key="k", name="x")
+    assert (again.status, again.code) != (409, "idempotency_in_progress")
+    assert await bench.counters() == {"sent x": 1}
+    assert [row.state for row in await bench.claimed()] == ["unknown"]

@@ -12,6 +12,7 @@ from registry.errors import Conflict, NotFound, OcsError, StoreUnavailable
 from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Auth, Once, operation
+from registry.ports import Conclusion
 from storage.connection import Connection
 from storage.schema import ChangeTable
 from storage.statement import Query, table
@@ -218,6 +219,27 @@ async def fail_before_write(ctx: Ctx, params: Asked) -> Made:
     if params.how == "crash":
         raise RuntimeError("canary-in-a-fault")
     return await ctx.settle({"name": params.name, "count": 1}, busy)
+
+
+def add_and_crash(connection: Connection, *, name: str) -> Conclusion:
+    """A write with a fault of ours in it."""
+    add(connection, name=name)
+    raise RuntimeError("canary-in-a-fault")
+
+
+async def staged(ctx: Ctx, params: Named) -> None:
+    """Sends one thing."""
+    del params
+    ctx.stage()
+
+
+@operation("POST", "/v1/concluded", scope=Scope.ANY, access=staged)
+async def crash_at_conclude(ctx: Ctx, params: Named, granted: None) -> Made:
+    """Send something, and fail in the write that keeps what came of it."""
+    del granted
+    await ctx.dispatch((502, {"error": "lost"}), add, name=f"sent {params.name}")
+    await ctx.conclude(add_and_crash, name=params.name)
+    return {"name": params.name, "count": 1}
 
 
 async def own_thing(ctx: Ctx, params: Asked) -> str:

@@ -166,8 +166,10 @@ def test_addresses_of_a_processor_without_a_key_are_refused() -> None:
     assert refusal({"SERVICE_PAYMENTS_CLIENT_ID": "ca_0123456789"}) == said
 
 
-@pytest.mark.parametrize(("given", "bps"), [({}, 100), ({"SERVICE_PLATFORM_FEE_BPS": "250"}, 250), (PAYMENTS, 0)])
-def test_the_platform_fee_is_one_per_cent_where_payments_are_simulated_and_else_what_is_set(given: dict[str, str], bps: int) -> None:
+@pytest.mark.parametrize(
+    ("given", "bps"), [({}, 100), ({"SERVICE_PLATFORM_FEE_BPS": "250"}, 250), ({"SERVICE_PLATFORM_FEE_BPS": "0"}, 0), (PAYMENTS, 0)]
+)
+def test_the_platform_fee_is_what_is_set_else_one_per_cent_where_payments_are_simulated(given: dict[str, str], bps: int) -> None:
     assert load_settings(given).fee_bps == bps
 
 

@@ -79,7 +79,7 @@ async def test_saving_the_operator_renames_the_organisation_everywhere(house: Ho
 @pytest.mark.parametrize(
     ("field", "value", "text"),
     [
-        ("name", "", 'name: got ""; must be at least 1 characters'),
+        ("name", "", 'name: got ""; must be at least 1 character'),
         ("name", "  ", 'name: got "  "; must hold more than space'),
         ("name", "a\u202eb", 'name: got "a?b"; must be one line without control characters and without marks that change'),
         ("name", "x" * 201, "must be at most 200 characters"),

@@ -62,6 +62,26 @@ async def test_the_loop_goes_on_while_a_long_function_runs(sqlite: SqliteStore) 
     assert await sqlite.read(names) == ["long", "short"]
 
 
+async def test_a_long_read_runs_beside_the_loop_and_sees_what_was_committed(sqlite: SqliteStore) -> None:
+    release, where = threading.Event(), list[str]()
+
+    def wait_for_the_loop(connection: Connection) -> list[str]:
+        where.append(threading.current_thread().name)
+        assert release.wait(10), "the loop was held up"
+        return names(connection)
+
+    await sqlite.write(insert, "before")
+    long = asyncio.ensure_future(sqlite.read(Long(wait_for_the_loop)))
+    while not where:
+        await asyncio.sleep(0)
+    assert await sqlite.read(names) == ["before"]
+    release.set()
+    assert await long == ["before"]
+    assert where[0] != threading.main_thread().name
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        await sqlite.read(Long(insert), "by a read")
+
+
 async def test_long_and_short_functions_run_in_the_order_in_which_they_came(sqlite: SqliteStore) -> None:
     await sqlite.write(insert, "n")
     functions = [Long(bump), bump, bump, Long(bump), Long(bump), bump]

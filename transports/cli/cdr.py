@@ -61,7 +61,7 @@ def import_file(
     file: Annotated[Path, typer.Argument(help="CSV with a header, or JSON lines; both may be packed with gzip.")],
     format: Annotated[Format | None, typer.Option("--format", help="Where the file's name does not tell.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Begin with the first line, also where an import was interrupted.")] = False,
-    errors: Annotated[Path | None, typer.Option("--errors", help="Write every line that could not be used into this file.")] = None,
+    errors: Annotated[Path | None, typer.Option("--errors", help="Write number and reason of each unusable line here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as one JSON object.")] = False,
     url: Url = None,
     key: Key = None,

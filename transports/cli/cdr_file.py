@@ -86,6 +86,8 @@ class Reading:
 
 def cdr_file(path: Path, format: Format | None) -> CdrFile:
     """The file, read as its name or the option says."""
+    if path.is_dir():
+        raise Failure(f"{path}: is a directory; name a file of call records in it")
     endings = [ending.lower() for ending in path.suffixes]
     packed = endings[-1:] == [".gz"]
     named = ENDINGS.get((endings[:-1] if packed else endings)[-1] if len(endings) > packed else "")

@@ -61,9 +61,10 @@ async def bring_one(service: Service, account: Connected) -> bool:
     try:
         news = await bring_up_to_date(service.pipeline.deps, organisation=account.organisation, account=account.account)
     except Refusal as refusal:
-        print_line(f"{account.organisation}\t{account.account}\tfailed: {refusal.message}")
+        print_line(f"{account.organisation}: failed at {account.account}: {refusal.message}")
         return False
-    print_line(f"{account.organisation}\t{account.account}\t{news} new or newer")
+    records = "1 record" if news == 1 else f"{news:,} records"
+    print_line(f"{account.organisation}: {records} brought up to date at {account.account}")
     return True
 
 

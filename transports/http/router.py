@@ -75,13 +75,13 @@ class Router:
                 return found
         segments = split(raw_path)
         values: list[str] = []
-        allow: set[str] = set()
-        route = walk(self._root, segments, 0, method, values, allow)
+        place = walk(self._root, segments, 0, values)
+        if place is None:
+            return None
+        route = place.routes.get(method)
         if route is not None:
             return Found(route, dict(zip(route.names, values, strict=True)))
-        if not allow:
-            return None
-        allowed = ", ".join(sorted(allow))
+        allowed = ", ".join(sorted(place.routes))
         raise MethodNotAllowed("The path exists, but not with this method", allow=allowed, hint=f"Use one of {allowed}")
 
     def _add(self, operation: AnyOperation) -> None:
@@ -98,36 +98,33 @@ class Router:
                 self._plain.setdefault(operation.path.encode(), {})[method] = Found(route, NO_PARAMETERS)
 
 
-def walk(node: Node, segments: list[str], index: int, method: str, values: list[str], allow: set[str]) -> Route | None:
-    """Literal first, then the parameter, then one step back; `allow` gathers what the path would take instead."""
+def walk(node: Node, segments: list[str], index: int, values: list[str]) -> Node | None:
+    """Literal first, then the parameter, then one step back. A path is one place, whatever the method: no invoice is called `periods`."""
     if index == len(segments):
-        route = node.routes.get(method)
-        if route is None:
-            allow.update(node.routes)
-        return route
+        return node if node.routes else None
     segment = segments[index]
     child = node.children.get(segment)
     if child is not None:
-        route = walk(child, segments, index + 1, method, values, allow)
-        if route is not None:
-            return route
+        place = walk(child, segments, index + 1, values)
+        if place is not None:
+            return place
     for prefix, below in node.mixed.items():
         if segment.startswith(prefix) and segment != prefix:
-            route = hold(segment[len(prefix) :], below, segments, index, method, values, allow)
-            if route is not None:
-                return route
+            place = hold(segment[len(prefix) :], below, segments, index, values)
+            if place is not None:
+                return place
     if node.param is None or not segment:
         return None
-    return hold(segment, node.param, segments, index, method, values, allow)
+    return hold(segment, node.param, segments, index, values)
 
 
-def hold(value: str, node: Node, segments: list[str], index: int, method: str, values: list[str], allow: set[str]) -> Route | None:
+def hold(value: str, node: Node, segments: list[str], index: int, values: list[str]) -> Node | None:
     """Walk on with a parameter's value, and forget the value when that leads nowhere."""
     values.append(value)
-    route = walk(node, segments, index + 1, method, values, allow)
-    if route is None:
+    place = walk(node, segments, index + 1, values)
+    if place is None:
         values.pop()
-    return route
+    return place
 
 
 def split(raw_path: bytes) -> list[str]:

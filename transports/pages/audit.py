@@ -24,6 +24,7 @@ OUTCOMES = {
 LOOKS = frozenset({"get_onboarding_state", "list_api_keys", "list_members", "list_audit_log", "list_package_templates"}) | {
     "affiliates_me_get",
     "affiliates_me_commissions_list",
+    "operator_billing_connect_status",
 }
 """What our own pages read to be shown."""
 

@@ -12,7 +12,7 @@ from registry.ports import Line
 from transports.pages.answers import Redirect
 from transports.pages.csrf import FIELD, refuse
 from transports.pages.desk import Desk
-from transports.pages.next_page import HOME, next_page
+from transports.pages.next_page import CARRIED, HOME, next_page
 
 VISITOR_SECONDS = 86_400
 
@@ -119,6 +119,7 @@ class Visit:
 
     def to_sign_in(self) -> Redirect:
         """Whoever is not signed in signs in first, and comes back to this page."""
-        request = self.query.get("request") or self.form.get("request")
-        back = next_page(f"/auth{self.path}" + (f"?request={request}" if request else ""))
+        given = {**self.form, **self.query}
+        kept = next((names for names in CARRIED if all(given.get(name) for name in names)), ())
+        back = next_page(f"/auth{self.path}" + ("?" if kept else "") + "&".join(f"{name}={given[name]}" for name in kept))
         return Redirect("/sign-in" if back == HOME else f"/sign-in?next=/auth{quote(back)}")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias, cast
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from clients.sandbox.payments.refusal import Refusal
 
@@ -199,7 +199,7 @@ class Form:
     def url(self, name: str) -> str | None:
         """An address of the web."""
         value = self.text(name)
-        if value is not None and not re.match(r"^https?://[^\s/]+", value):
+        if value is not None and not is_address(value):
             raise invalid("Not a valid URL", self.at(name), "url_invalid")
         return value
 
@@ -298,6 +298,14 @@ class Form:
         if "expand" in self._nodes and "expand" not in self._read:
             raise invalid(f"Received unknown parameter: {self.at('expand')}", self.at("expand"), "parameter_unknown")
         self.done()
+
+
+def is_address(value: str) -> bool:
+    """It names a host."""
+    try:
+        return re.match(r"^https?://[^\s/]+", value) is not None and bool(urlsplit(value).hostname)
+    except ValueError:
+        return False
 
 
 def shape(node: Mapping[str, Node]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+ORIGIN = re.compile(r"https?://[A-Za-z0-9._\-\[\]:]+")
 TEMPLATES = Path(__file__).parent / "templates"
 # Currencies without a smaller unit, as the real processor counts them.
 WHOLE = frozenset(("bif", "clp", "djf", "gnf", "jpy", "kmf", "krw", "mga", "pyg", "rwf", "ugx", "vnd", "vuv", "xaf", "xof", "xpf"))
@@ -54,7 +56,7 @@ def render(page: Page, here: str) -> bytes:
 
 def headers_of(page: Page) -> Headers:
     """What a page is sent with."""
-    origins = sorted({origin_of(address) for address in page.leads_to if address})
+    origins = sorted({origin for address in page.leads_to if address and (origin := origin_of(address))})
     allowed = " ".join(("'self'", *origins))
     policy = (
         f"default-src 'none'; style-src 'sha256-{sheet()[1]}'; img-src data:; base-uri 'none'; "
@@ -74,9 +76,13 @@ def plain_headers() -> Headers:
 
 
 def origin_of(address: str) -> str:
-    """Scheme, host and port."""
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}"
+    """Scheme, host and port; "" where there are none that a header can name."""
+    try:
+        parts = urlsplit(address)
+        netloc = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
+    except ValueError:  # UnicodeError is one
+        return ""
+    return f"{parts.scheme}://{netloc}" if ORIGIN.fullmatch(f"{parts.scheme}://{netloc}") else ""
 
 
 @cache

@@ -4,7 +4,7 @@ from urllib.parse import urlencode, urlsplit
 
 from clients.sandbox.payments.acts import authorize_oauth, open_standard_account
 from clients.sandbox.payments.entities import Account
-from clients.sandbox.payments.pages_layout import Away, Page, Shown, problem
+from clients.sandbox.payments.pages_layout import Away, Page, Shown, origin_of, problem
 from clients.sandbox.payments.pages_visit import Visit
 from clients.sandbox.payments.state import State
 
@@ -36,12 +36,13 @@ def refused(visit: Visit) -> Page | None:
     Choice: that is any on the host that the events go to; the real processor has them listed beforehand.
     """
     query = visit.query
-    target = urlsplit(query.get("redirect_uri", ""))
+    target = query.get("redirect_uri", "")
     if visit.name != "authorize":
         return problem("There is nothing here", "Check the address.", 404)
     if query.get("client_id") != visit.state.client_id or query.get("response_type") != "code":
         return problem("This platform is not known", "client_id or response_type is not the platform's.", 400)
-    if target.scheme not in ("http", "https") or target.netloc != (urlsplit(visit.service_url).netloc or target.netloc):
+    origin, known = origin_of(target), urlsplit(visit.service_url).netloc
+    if not origin or (known and urlsplit(target).netloc != known):
         return problem("This platform is not known", "redirect_uri is not an address of the platform's.", 400)
     return None
 

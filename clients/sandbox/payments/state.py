@@ -5,8 +5,9 @@ Plain data, so that it can be kept in a file. Whoever takes a turn calls `enter`
 
 from dataclasses import asdict, dataclass, field
 from hashlib import sha512
+from typing import Annotated
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from clients.sandbox.payments.entities import (
     Account,
@@ -67,9 +68,9 @@ class State:
     """All of it."""
 
     seed: int = 1
-    at: float = 0.0
+    at: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     """The time of this turn."""
-    offset: float = 0.0
+    offset: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     """How far the processor's clock is ahead of the wall's."""
     pages_url: str = ""
     live: bool = False

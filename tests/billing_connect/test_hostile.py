@@ -1,0 +1,181 @@
+"""A processor that answers with what is another's, or in another shape, and addresses that lead two programs to two places."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from clients.sandbox.payments.call import Answer
+from clients.sandbox.payments.control_faults import Fault
+from clients.sandbox.payments.sandbox import PaymentsSandbox
+from operations.catalogue import CATALOGUE
+from registry.limits import Limits, Tier
+from storage.connect import connected
+from tests.billing_connect.asking import BILLING, accounts, ask, attached, consented, own_account, person, session_of
+from tests.contract.stage import House, StubProvider
+from tests.world import HOST, SettableClock, open_world
+from transports.payments import SIMULATED_KEY
+
+pytestmark = pytest.mark.anyio
+BEGIN = f"{BILLING}/connect/begin"
+
+
+class Liar(PaymentsSandbox):
+    """Does what it is asked, and tells something else of it."""
+
+    about = "/nowhere"
+    lie: Callable[[dict[str, Any]], object]
+
+    async def handle(self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b"") -> Answer:
+        answer = await super().handle(method, path, query, headers, body)
+        if self.about not in path or answer.status != 200:
+            return answer
+        told = orjson.loads(answer.body)
+        instead = self.lie(told)
+        return instead if isinstance(instead, Answer) else Answer(answer.status, answer.headers, orjson.dumps(told))
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncGenerator[House]:
+    liar = Liar(
+        wall=SettableClock().now,
+        pages_url=f"https://{HOST}/sandbox/payments",
+        key=SIMULATED_KEY,
+        webhook_secret="whsec_dGVzdHMgb2YgdGhlIHJlc2VsbGVyIHNlcnZpY2U=",
+    )
+    limits = Limits(burst_enabled=False)
+    async with open_world(tmp_path, CATALOGUE, limits=limits, sessions=StubProvider(), payments=liar) as world:
+        yield House(world)
+        assert world.faults == []
+
+
+def lies(house: House, about: str, **members: object) -> None:
+    """What it says of these from now on."""
+    liar = house.world.payments
+    assert isinstance(liar, Liar)
+    liar.about, liar.lie = about, lambda told: told.update(members)
+
+
+async def status_in_store(house: House, organisation: str) -> str | None:
+    found = await house.world.store.read(connected, organisation=organisation)
+    return None if found is None else found.status
+
+
+@pytest.mark.parametrize("path", [f"{BILLING}/connect/status", "/v1/invoices/payments/connect/status"])
+async def test_an_answer_about_a_neighbours_account_changes_neither(house: House, path: str) -> None:
+    caller, neighbour = await house.world.caller(), await house.world.caller()
+    await attached(house, caller, await own_account(house), status="active")
+    await attached(house, neighbour, "acct_1Neighbour", status="active")
+    house.world.clock.advance(60)
+    lies(house, "/v1/accounts/", id="acct_1Neighbour", charges_enabled=False, details_submitted=False)
+    status, body = await ask(house, caller.secret, "GET", path)
+    assert (status, body["status"], body["charges_enabled"]) == (200, "active", False)
+    assert [await status_in_store(house, each.organisation) for each in (caller, neighbour)] == ["active", "active"]
+
+
+async def test_a_new_account_that_is_a_neighbours_is_not_kept(house: House) -> None:
+    neighbour = await house.world.caller()
+    await attached(house, neighbour, "acct_1Neighbour")
+    session, organisation = await person(house)
+    lies(house, "/v1/accounts", id="acct_1Neighbour")
+    status, body = await ask(house, session, "POST", BEGIN, {"country": "NO"})
+    assert (status, body["code"]) == (502, "payments_error")
+    assert "Neighbour" not in str(body) and await status_in_store(house, organisation) is None
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "https://owner:word@evil.example/", "https://vendor.example/\u202e"])
+async def test_a_person_is_not_sent_to_an_address_that_no_browser_should_open(house: House, url: str) -> None:
+    session, _ = await person(house)
+    lies(house, "/v1/account_links", url=url)
+    status, body = await ask(house, session, "POST", BEGIN, {"country": "NO"})
+    assert (status, body["code"]) == (502, "payments_error")
+    assert url not in str(body)
+
+
+async def test_a_code_for_an_account_that_can_be_none_attaches_nothing(house: House) -> None:
+    caller = await house.world.caller(Tier.ENTERPRISE)
+    state = (await ask(house, caller.secret, "POST", f"{BILLING}/connect/oauth/begin", {}))[1]["state"]
+    code = await consented(house, await own_account(house))
+    lies(house, "/oauth/token", stripe_user_id="../../accounts?limit=100")
+    status, body = await ask(house, caller.secret, "POST", f"{BILLING}/connect/oauth/complete", {"code": code, "state": state})
+    assert (status, body["code"]) == (502, "OUTCOME_UNKNOWN")
+    assert await status_in_store(house, caller.organisation) is None
+
+
+@pytest.mark.parametrize(
+    ("refused", "code", "said"),
+    [
+        (403, "account_invalid", (502, "payments_error")),
+        (404, "resource_missing", (502, "payments_error")),
+        (403, "permission", (502, "payments_error")),
+        (400, "account_closed", (400, "payments_refused")),
+    ],
+)
+async def test_an_account_that_the_processor_does_not_let_us_into_is_not_attached(
+    house: House, refused: int, code: str, said: tuple[int, str]
+) -> None:
+    caller = await house.world.caller(Tier.ENTERPRISE)
+    state = (await ask(house, caller.secret, "POST", f"{BILLING}/connect/oauth/begin", {}))[1]["state"]
+    given = {"code": await consented(house, await own_account(house)), "state": state}
+    liar = house.world.payments
+    assert isinstance(liar, Liar)
+    error = {"error": {"type": "invalid_request_error", "code": code, "message": "hidden words"}}
+    liar.about, liar.lie = "/v1/accounts/", lambda told: Answer(refused, {"content-type": "application/json"}, orjson.dumps(error))
+    status, body = await ask(house, caller.secret, "POST", f"{BILLING}/connect/oauth/complete", given)
+    assert (status, body.get("code")) == said
+    assert await status_in_store(house, caller.organisation) is None
+    assert "hidden words" not in str(body) and ("oauth_begin" in str(body)) == (code in ("account_invalid", "resource_missing"))
+
+
+async def test_whoever_begins_again_in_another_country_after_a_lost_answer_is_told_what_to_do(house: House) -> None:
+    session, _ = await person(house)
+    lost = Fault(trouble="closed", method="POST", path="/v1/accounts", account=None, times=5, after=True)
+    house.world.payments.faults.queue.append(lost)
+    assert (await ask(house, session, "POST", BEGIN, {"country": "NO"}))[0] == 502
+    house.world.payments.faults.queue.clear()
+    status, body = await ask(house, session, "POST", BEGIN, {"country": "DE"})
+    assert (status, body["param"]) == (400, "country")
+    assert "Idempotency-Key" not in str(body) and "first call" in body["hint"]
+    assert (await ask(house, session, "POST", BEGIN, {"country": "NO"}))[0] == 200
+    assert [account.country for account in await accounts(house)] == ["NO"]
+
+
+async def test_whoever_begins_with_an_account_that_went_unheard_gets_a_new_one(house: House) -> None:
+    from clients.sandbox.payments.onboarding import release_account
+
+    session, organisation = await person(house)
+    first = (await ask(house, session, "POST", BEGIN, {"country": "NO"}))[1]["account_id"]
+    house.world.clock.advance(60)
+    async with house.world.payments.turn(writes=True) as state:
+        release_account(state, first)  # and nobody is told
+    said = await asyncio.gather(*(ask(house, session, "POST", BEGIN, {"country": "NO"}) for _ in range(8)))
+    assert [status for status, _ in said] == [200] * 8
+    [second] = {body["account_id"] for _, body in said}
+    assert second != first and await status_in_store(house, organisation) == "pending"
+    assert len(await accounts(house)) == 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://fjord.example;script-src/",
+        "https://fjord.example,evil.example/",
+        "https://fjord.example'/",
+        "https://%00/",
+        "https://fjord.example%2f.evil.example/",
+        "https://\uff0e/",
+        "https://\u2100fjord.example/",
+        "https://[::1",
+    ],
+)
+async def test_an_address_whose_host_two_programs_read_differently_is_refused(house: House, address: str) -> None:
+    caller = await house.world.caller(Tier.ENTERPRISE)
+    session = await session_of(house, caller)
+    for path, name in (("connect/begin", "return_url"), ("connect/begin", "refresh_url"), ("connect/oauth/begin", "return_url")):
+        status, body = await ask(house, session, "POST", f"{BILLING}/{path}", {name: address})
+        assert (status, body["param"]) == (400, name)
+    for fine in ("https://b\u00fccher.example/x", "https://[2001:db8::1]:8443/", "https://a-b.c_d.example./?x=1"):
+        assert (await ask(house, session, "POST", f"{BILLING}/connect/oauth/begin", {"return_url": fine}))[0] == 200

@@ -1,0 +1,48 @@
+"""A month of thousands of SIMs is billed and shown beside the event loop, which serves everybody else meanwhile."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable
+
+import httpx
+import pytest
+
+from operations.services.invoice_whole import MANY
+from tests.invoices.billing import INVOICES, Billing, sim
+
+pytestmark = pytest.mark.anyio
+SIMS = MANY + 500
+
+
+async def turns_during(work: Awaitable[httpx.Response]) -> int:
+    """How often the loop came round until the answer was there."""
+    call, turns = asyncio.ensure_future(work), 0
+    while not call.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert call.result().status_code == 200, call.result().text
+    return turns
+
+
+async def test_the_write_of_an_invoice_is_not_done_on_the_event_loop(bill: Billing) -> None:
+    await bill.use(*((sim(number), 0, number) for number in range(3)))
+    period, made, threads = await bill.period(), bill.world.ids.new, set[str]()
+
+    def new(prefix: str) -> str:
+        if prefix == "ili_":
+            threads.add(threading.current_thread().name)
+        return made(prefix)
+
+    bill.world.ids.new = new
+    assert (await bill.create(period)).status_code == 201
+    assert threads == {"group-commit"}
+
+
+@pytest.mark.parametrize("what", ["", "/pdf"])
+async def test_an_invoice_of_many_lines_is_read_and_written_out_beside_the_event_loop(bill: Billing, what: str) -> None:
+    short = await bill.draft((sim(1), 0, 1))
+    long = await bill.draft(*((sim(number), 0, number) for number in range(SIMS)))
+    few = await turns_during(bill.http.get(f"{INVOICES}/{short['id']}{what}"))
+    assert await turns_during(bill.http.get(f"{INVOICES}/{long['id']}{what}")) > 5 * few
+    lines = (await bill.read(long["id"]))["line_items"]
+    assert [line["iccid"] for line in lines] == [sim(number) for number in range(SIMS)]
