@@ -3,10 +3,8 @@
 import os
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -21,42 +19,21 @@ CHECKS = {
 }
 
 
-class Checked(NamedTuple):
-    """How a check went."""
+class Summary:
+    """Repeats how the checks went above pytest's closing line, so that this line stays the last one."""
 
-    passed: bool
-    seconds: float
-    output: str
-
-
-class Checks:
-    """The checks, one after the other beside the tests: these wait for servers and disks often enough to leave them the time."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, Checked] = {}
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        for name, command in CHECKS.items():
-            self.found[name] = checked(command)
-
-    def wait(self) -> dict[str, Checked]:
-        """All of them, once they are done."""
-        self._thread.join()
-        return self.found
+    def __init__(self, failed: list[str]) -> None:
+        self.failed = failed
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Above pytest's closing line, so that this line stays the last one; what a check said is shown only when it failed."""
         terminalreporter.section("checks")
-        for name, check in self.wait().items():
-            terminalreporter.write_line(f"{name:<24} {'passed' if check.passed else 'FAILED'} in {check.seconds:.1f} s")
-            if not check.passed:
-                terminalreporter.write_line(check.output)
+        for name in CHECKS:
+            terminalreporter.write_line(f"{name:<24} {'FAILED, see above' if name in self.failed else 'passed'}")
 
 
-def checked(command: list[str]) -> Checked:
-    """Run one check."""
+def passes(name: str, command: list[str]) -> bool:
+    """Run one check and say at once how it went; its output is shown only when it failed."""
+    print(f"{name:<24} ", end="", flush=True)
     started = time.perf_counter()
     done = subprocess.run(
         [str(BIN / command[0]), *command[1:]],
@@ -66,7 +43,10 @@ def checked(command: list[str]) -> Checked:
         text=True,
         check=False,
     )
-    return Checked(done.returncode == 0, time.perf_counter() - started, done.stdout.strip())
+    print(f"{'passed' if done.returncode == 0 else 'FAILED'} in {time.perf_counter() - started:.1f} s", flush=True)
+    if done.returncode != 0:
+        print(done.stdout.strip(), flush=True)
+    return done.returncode == 0
 
 
 def keep_bytecode() -> None:
@@ -81,10 +61,9 @@ def main(arguments: list[str]) -> int:
     keep_bytecode()
     if arguments:
         return int(pytest.main(arguments))
-    checks = Checks()
-    workers = str((os.cpu_count() or 2) + 1)  # one more than cores: a test that starts a server waits for it
-    status = int(pytest.main(["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"], plugins=[checks]))
-    return status or int(any(not check.passed for check in checks.wait().values()))
+    failed = [name for name, command in CHECKS.items() if not passes(name, command)]
+    status = int(pytest.main(["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"], plugins=[Summary(failed)]))
+    return status or int(bool(failed))
 
 
 if __name__ == "__main__":
