@@ -85,7 +85,8 @@ class Cluster:
         for _ in range(count):
             client = self.clients[self.issued % len(self.clients)]
             given = {"Idempotency-Key": f"n{self.issued}"}
-            assert client.post("/intents", json={"plan": "test_eu_1gb"}, headers=given).status_code == 201
+            answer = client.post("/intents", json={"plan": "test_eu_1gb"}, headers=given)
+            assert answer.status_code == 201, answer.text
             self.issued += 1
 
     def events(self) -> set[str]:
