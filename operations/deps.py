@@ -13,6 +13,7 @@ from registry.context import Context
 from registry.ids import Ids
 from registry.limits import Tier
 from registry.ports import SharedSecrets, Site
+from registry.throttle import Throttle
 from storage.sealing import Keyring
 from storage.store import Store
 
@@ -54,6 +55,8 @@ class Deps:
     stock: StockRoom
     replica: str
     """This process, among those that share the database."""
+    throttle: Throttle = field(default_factory=Throttle)
+    """The burst limits of this process, which what is done without a call keeps as well."""
     draws: bool = True
     """False where the charging system is simulated in another process: what would be drawn here would be drawn from nothing."""
     own_identity: bool = True

@@ -1,6 +1,7 @@
 """What one call carries into its handler, and the handler's one way to write."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from registry.call import Call
@@ -85,6 +86,30 @@ class Context(Generic[D]):
     def organisation(self) -> str:
         """The organisation this call acts for; empty for calls without one."""
         return self.caller.organisation
+
+    @property
+    def operation_id(self) -> str:
+        """Which operation it is."""
+        return self.call.operation.id
+
+    @property
+    def claim_key(self) -> str | None:
+        """The caller's idempotency key."""
+        return self.call.idempotency_key
+
+    @property
+    def principal(self) -> str:
+        """Who calls."""
+        return self.caller.principal
+
+    @property
+    def request_id(self) -> str:
+        """The call's own name."""
+        return self.call.request_id
+
+    def act_for(self, organisation: str) -> None:
+        """Say whose thing a caller without an organisation is at: the call is in that one's audit log. Said by access."""
+        self.caller = self.call.identified = replace(self.caller, organisation=organisation)
 
     def need(self, scope: Scope, site: Site) -> None:
         """Refuse a caller without a scope that this input asks for; it is checked again in the transaction that moves a SIM or money."""

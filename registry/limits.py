@@ -70,6 +70,8 @@ class Limits:
     tiers: Mapping[Tier, TierLimits] = field(default_factory=lambda: TIERS)
     upstream_writes_per_second: float = 10
     public_per_minute: int = 60
+    misses_per_minute: int = 10
+    orders_per_minute: int = 10
     burst_enabled: bool = True
     confirm_seconds: int = 120
     claim_days: int = 30

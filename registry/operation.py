@@ -89,6 +89,7 @@ class Operation(Generic[P, R]):
     organisation: bool
     charged: bool
     limited: bool
+    guessed: bool
     status: int
     also: int | None
     tool: bool
@@ -130,6 +131,7 @@ class Said(TypedDict, total=False):
     `upstream`: every call of it asks the charging system; `processor`: the payment processor. An operation that only some calls of
     reach one says neither, and stages those calls.
     `role`: what the caller must be in the organisation, on any tier.
+    `guessed`: knowing an id may be all that lets somebody in, so what is not found is counted by address.
     `also` is another status of success, with the same body: nothing new was made.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
     """
@@ -145,6 +147,7 @@ class Said(TypedDict, total=False):
     organisation: bool
     charged: bool
     limited: bool
+    guessed: bool
     status: int
     also: int | None
     tool: bool
@@ -170,6 +173,7 @@ SILENT: Said = {
     "organisation": True,
     "charged": True,
     "limited": True,
+    "guessed": False,
     "status": 200,
     "also": None,
     "tool": True,

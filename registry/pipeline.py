@@ -23,7 +23,7 @@ from registry.caller import Caller
 from registry.catalogue import Catalogue
 from registry.clock import Clock
 from registry.context import Context, not_kept
-from registry.errors import ConfirmTokenRequired, Internal, OcsError, ProviderError, Refusal, StoreUnavailable
+from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
 from registry.ids import Ids
 from registry.limits import Limits
 from registry.model import Document, Input, Passed
@@ -80,21 +80,32 @@ class Pipeline(Generic[D]):
         secrets: SharedSecrets,
         limits: Limits,
         site: Site,
+        throttle: Throttle | None = None,
     ) -> None:
         self.catalogue, self.deps, self.clock, self.ids = catalogue, deps, clock, ids
         self.directory, self.journal, self.quota, self.sessions = directory, journal, quota, sessions
         self.secrets, self.limits, self.site = secrets, limits, site
-        self._throttle = Throttle()
+        self._throttle = throttle or Throttle()
         self._bindings: dict[str, Binding[Any]] = {}
         self._held: dict[tuple[str, ...], frozenset[str]] = {}
 
     async def run(self, call: Call) -> Reply:
         """One call from credential to answer."""
+        try:
+            return await self._run(call)
+        except NotFound:
+            if call.operation.guessed:
+                policy.count_miss(call, self._throttle, self.limits, self.clock.monotonic())
+            raise
+
+    async def _run(self, call: Call) -> Reply:
         operation = call.operation
         now, call.started = self.clock.now(), self.clock.monotonic()
         caller = await policy.authenticate(call, self.directory, self.sessions, self.secrets, self.site, now)
         call.identified = caller
         policy.throttle(call, caller, self._throttle, self.limits, self.site, now, call.started)
+        if operation.guessed:
+            policy.throttle_misses(call, caller, self._throttle, self.limits, self.site, now, call.started)
         if operation.proof is not None:
             caller = call.identified = await operation.proof(self.deps, call, now)
         await policy.authorize(call, caller, self.directory, self.site)
@@ -114,7 +125,7 @@ class Pipeline(Generic[D]):
             if stored is not None:
                 return self._replay(context, stored)
         if context.staged and not operation.provided:  # a replay reaches nothing
-            policy.throttle_upstream(caller, self._throttle, self.limits, self.site, now, call.started)
+            policy.throttle_upstream(context.caller, self._throttle, self.limits, self.site, now, call.started)
         if operation.confirm:
             await self._confirm(call, entry, params)
         try:
@@ -130,6 +141,10 @@ class Pipeline(Generic[D]):
     def admit_public(self, client: str) -> None:
         """Let the reader of a public page in; pages and public operations share one count per address."""
         policy.throttle_address(client, self._throttle, self.limits, self.site, self.clock.now(), self.clock.monotonic())
+
+    def admit_order(self, client: str) -> None:
+        """Let somebody begin to buy: each beginning is a row of ours and a page at the payment processor."""
+        policy.throttle_orders(client, self._throttle, self.limits, self.site, self.clock.now(), self.clock.monotonic())
 
     def binding(self, operation: Operation[Any, Any]) -> Binding[Any]:
         """The operation's binding plan and validator, made on its first call."""

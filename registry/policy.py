@@ -20,7 +20,7 @@ from registry.limits import Limits, Role, Scope, Tier, TierLimits, lowest_tier
 from registry.model import Input
 from registry.operation import Auth
 from registry.ports import Directory, Period, Sessions, SharedSecrets, Site
-from registry.throttle import Throttle, network_of
+from registry.throttle import Throttle, Wait, network_of
 
 KEY = re.compile(r"ak_[A-Za-z0-9]{46}", re.ASCII)
 IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
@@ -100,6 +100,8 @@ def throttle(call: Call, caller: Caller, buckets: Throttle, limits: Limits, site
     operation = call.operation
     if not operation.limited or caller.kind in ("internal", "storefront"):
         return
+    if caller.kind == "public" and call.surface == "web":  # the page that it is called for was counted
+        return
     if caller.kind == "public":
         throttle_address(call.client, buckets, limits, site, now, monotonic)
         return
@@ -125,6 +127,30 @@ def throttle_address(client: str, buckets: Throttle, limits: Limits, site: Site,
         spend(buckets, f"ip:{network_of(client)}", size / 60, size, site, now, monotonic)
 
 
+def throttle_misses(call: Call, caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
+    """Whoever guesses ids from an address has few guesses; one who shows the shop's key is no guesser."""
+    wait = None
+    if limits.burst_enabled and caller.kind == "public":
+        size = limits.misses_per_minute
+        wait = buckets.wait(f"miss:{network_of(call.client)}", size / 60, size, monotonic)
+    if wait is not None:
+        raise too_fast(limits.misses_per_minute, wait, site, now)
+
+
+def count_miss(call: Call, buckets: Throttle, limits: Limits, monotonic: float) -> None:
+    """One guess was wrong."""
+    if limits.burst_enabled and call.identified is not None and call.identified.kind == "public":
+        size = limits.misses_per_minute
+        buckets.take(f"miss:{network_of(call.client)}", size / 60, size, monotonic)
+
+
+def throttle_orders(client: str, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
+    """Orders that somebody begins from an address."""
+    if limits.burst_enabled:
+        size = limits.orders_per_minute
+        spend(buckets, f"order:{network_of(client)}", size / 60, size, site, now, monotonic)
+
+
 def throttle_message(caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
     """Messages of a protocol that are not calls (lists, handshakes) have a bucket of their own, twice as large as that of calls."""
     if limits.burst_enabled:
@@ -136,16 +162,21 @@ def spend(buckets: Throttle, key: str, rate: float, size: int, site: Site, now: 
     """One token, or a refusal that says when to come again."""
     wait = buckets.take(key, rate, size, monotonic)
     if wait is not None:
-        seconds = max(1, math.ceil(wait.seconds))
-        raise QuotaExceeded(
-            f"Too many calls at once: the burst limit is {size}; wait {seconds} s and repeat the call",
-            code="rate_limited",
-            limit=size,
-            used=size,
-            reset_at=stamp(now + seconds),
-            retry_after=seconds,
-            upgrade_url=site.upgrade_url,
-        )
+        raise too_fast(size, wait, site, now)
+
+
+def too_fast(size: int, wait: Wait, site: Site, now: float) -> QuotaExceeded:
+    """A bucket is empty."""
+    seconds = max(1, math.ceil(wait.seconds))
+    return QuotaExceeded(
+        f"Too many calls at once: the burst limit is {size}; wait {seconds} s and repeat the call",
+        code="rate_limited",
+        limit=size,
+        used=size,
+        reset_at=stamp(now + seconds),
+        retry_after=seconds,
+        upgrade_url=site.upgrade_url,
+    )
 
 
 async def authorize(call: Call, caller: Caller, directory: Directory, site: Site) -> None:

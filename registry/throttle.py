@@ -40,6 +40,12 @@ class Throttle:
             self._forget(now)
         return None
 
+    def wait(self, key: str, rate: float, size: float, now: float) -> Wait | None:
+        """How long until there is a token, without taking it."""
+        tokens, then, _ = self._buckets.get(key, (size, now, now))
+        tokens = min(size, tokens + max(0.0, now - then) * rate)
+        return Wait((1 - tokens) / rate) if tokens < 1 else None
+
     def _forget(self, now: float) -> None:
         for key, (_, _, full_at) in list(self._buckets.items()):
             if full_at <= now:

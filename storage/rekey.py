@@ -30,6 +30,7 @@ from storage.sealed_fields import (
     webhook_secret_field,
 )
 from storage.sealing import KEY_ID, Keyring
+from storage.shop_tables import StorefrontOrderTable
 from storage.statement import Command, Query, table
 from storage.store import Store
 
@@ -134,6 +135,7 @@ COLUMNS = (
     sealed_column(ENDPOINT, "secret", lambda row: webhook_secret_field(row.id), key=BY_ID),
     sealed_column(ENDPOINT, "previous_secret", lambda row: webhook_secret_field(row.id), key=BY_ID),
     sealed_column(table(IntentTable), "esim", lambda row: esim_field(row.id), key=BY_ID),
+    sealed_column(table(StorefrontOrderTable), "esim", lambda row: esim_field(row.id), key=BY_ID),
     sealed_column(table(SigningKeyTable), "private", lambda row: signing_key_field(row.id), key={"id": "kid"}, organisation=None),
     sealed_column(table(OauthClientTable), "secret", lambda row: client_secret_field(row.id), key=BY_ID, organisation=None),
     # Mails that wait live for minutes, but one that could not be opened any more would be a code that somebody waits for.

@@ -7,7 +7,7 @@ Times are Unix seconds unless a name ends in `_ms`. JSON and sealed values are t
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
-from storage import money_tables
+from storage import money_tables, shop_tables
 from storage.identity_tables import (
     AccessGrantTable,
     AllowanceTable,
@@ -72,6 +72,7 @@ __all__ = [
     "UpstreamObjectTable",
     "VerificationTable",
     "money_tables",
+    "shop_tables",
 ]
 
 

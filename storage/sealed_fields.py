@@ -4,7 +4,7 @@ OWN_TOKEN_FIELD = "own_token"
 
 
 def esim_field(intent: str) -> str:
-    """An intent's eSIM."""
+    """The eSIM of an intent, or of a shop's order."""
     return f"esim|{intent}"
 
 

@@ -391,6 +391,7 @@ async def open_world(
         secrets=secrets,
         limits=limits,
         site=SITE,
+        throttle=deps.throttle,
     )
     lines: list[RequestLine] = []
     faults: list[tuple[str, str, BaseException]] = []

@@ -13,7 +13,7 @@ import anyio
 from clients.http import Outbound
 from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
 from clients.payments.port import Processor
-from clients.payments.settings import ProcessorSettings
+from clients.payments.settings import CHECKOUT_ORIGIN, ProcessorSettings
 from registry.clock import Clock
 from registry.ids import Ids
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
@@ -76,6 +76,8 @@ def processor_settings(settings: Settings) -> ProcessorSettings:
         client_id=settings.payments_client_id,
         url=settings.payments_url,
         connect_url=settings.payments_connect_url,
+        # A processor at another address is a simulated one, which has its pages beside those for connecting.
+        checkout_origin=origin_of(settings.payments_connect_url) if settings.payments_url else CHECKOUT_ORIGIN,
     )
 
 
@@ -93,9 +95,15 @@ def simulated_processor(sandbox: PaymentsSandbox) -> Processor:
         client_id=sandbox.client_id,
         url=SIMULATED,
         connect_url=sandbox.pages_url,
+        checkout_origin=origin_of(sandbox.pages_url),
         pauses=(0.0, 0.0),
     )
     return ProcessorClient(wire, Outbound(PROCESSOR_LIMITS, transport=transport))
+
+
+def origin_of(address: str) -> str:
+    """Scheme and host of an address."""
+    return "/".join(address.split("/")[:3])
 
 
 async def show_pages(sandbox: PaymentsSandbox, scope: Scope, receive: Receive, send: Send) -> None:

@@ -262,6 +262,7 @@ def build_service(
         secrets=secrets,
         limits=limits,
         site=site,
+        throttle=deps.throttle,
     )
     return Service(settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, payments, report, keyring_text)
 

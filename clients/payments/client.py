@@ -33,6 +33,11 @@ class ProcessorClient(AccountCalls, MoneyCalls, FraudCalls, InvoiceCalls, Sellin
         """Real money moves."""
         return "_live_" in self._link.settings.key[:8]
 
+    @property
+    def checkout_origin(self) -> str:
+        """Where its checkout pages are."""
+        return self._link.settings.checkout_origin
+
     async def aclose(self) -> None:
         """Close all connections."""
         await self._link.aclose()

@@ -45,9 +45,13 @@ class MoneyCalls(Calls):
             account, "charge", lambda to: to.v1.charges.retrieve_async(which, options=inside(account)), only(which, charge_of)
         )
 
-    async def list_charges(self, account: str, *, limit: int, starting_after: str | None = None) -> Listed[Charge]:
-        """Newest first."""
+    async def list_charges(
+        self, account: str, *, limit: int, starting_after: str | None = None, payment_intent: str | None = None
+    ) -> Listed[Charge]:
+        """Newest first; of all payments or of one."""
         params = cast("ChargeListParams", page(limit, starting_after))
+        if payment_intent is not None:
+            params["payment_intent"] = known(payment_intent, "payment")
         return await self._link.page(account, "charge", lambda to: to.v1.charges.list_async(params, inside(account)), charge_of)
 
     async def refund(self, account: str, *, charge: str, amount: int, reason: str | None, key: str, metadata: Mapping[str, str]) -> Refund:

@@ -52,6 +52,11 @@ class Processor(Protocol):
         """Real money moves; False: the key is one for tests."""
         ...
 
+    @property
+    def checkout_origin(self) -> str:
+        """Where its checkout pages are: scheme and host, as a page's policy for forms names them."""
+        ...
+
     async def aclose(self) -> None:
         """Close all connections."""
         ...
@@ -90,7 +95,11 @@ class Processor(Protocol):
 
     async def find_charge(self, account: str, charge: str) -> Charge: ...
 
-    async def list_charges(self, account: str, *, limit: int, starting_after: str | None = None) -> Listed[Charge]: ...
+    async def list_charges(
+        self, account: str, *, limit: int, starting_after: str | None = None, payment_intent: str | None = None
+    ) -> Listed[Charge]:
+        """Newest first; of all payments or of one, whose tries they are."""
+        ...
 
     async def refund(self, account: str, *, charge: str, amount: int, reason: str | None, key: str, metadata: Mapping[str, str]) -> Refund:
         """`amount` in minor units of the charge's currency. The service's fee is given back in proportion."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 API_VERSION = "2026-10-28.endive"
 """The shapes of the wire that this room reads and writes: the vendor's library is typed for it, and may move only together with it."""
+CHECKOUT_ORIGIN = "https://checkout.stripe.com"
 AUTHORIZE_HOST = "https://connect.stripe.com"
 
 
@@ -14,6 +15,7 @@ class ProcessorSettings:
     key: str = field(repr=False)
     webhook_secrets: tuple[str, ...] = field(repr=False)
     client_id: str = ""
+    checkout_origin: str = CHECKOUT_ORIGIN
     url: str = ""
     connect_url: str = ""
     total_seconds: float = 20.0

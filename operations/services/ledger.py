@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.package import Period
-from operations.deps import Ctx, Deps
+from operations.deps import Deps
 from operations.services.drawn_esim import DrawnEsim, answered_esim
+from operations.services.errand import Errand
 from operations.services.purpose import MANUAL, NOT_ISSUED, UNKNOWN, Purpose, no_inventory, nothing_drawn
 from operations.services.reached import Upstream
 from registry.errors import OcsError, Refusal, StoreUnavailable
@@ -51,7 +52,7 @@ class Order:
     period: Period | None = None
 
 
-async def draw(ctx: Ctx, upstream: Upstream, order: Order, purpose: Purpose) -> Conclusion:
+async def draw(ctx: Errand, upstream: Upstream, order: Order, purpose: Purpose) -> Conclusion:
     """The one dispatch of a key, and what came of it. Raises what surely came before it; the key is free then."""
     deps = ctx.deps
     if not deps.draws:
@@ -60,16 +61,16 @@ async def draw(ctx: Ctx, upstream: Upstream, order: Order, purpose: Purpose) -> 
     row = NewIssuance(
         organisation=ctx.organisation,
         key=order.key,
-        operation=ctx.call.operation.id,
-        claim_key=ctx.call.idempotency_key,
-        principal=ctx.caller.principal,
+        operation=ctx.operation_id,
+        claim_key=ctx.claim_key,
+        principal=ctx.principal,
         account_id=order.account_id,
         template_id=order.template_id,
         validity_days=order.validity_days,
         period=None if order.period is None else f"{order.period['start']}/{order.period['end']}",
         intent=order.intent,
         owner=deps.replica,
-        lease=ctx.call.request_id,
+        lease=ctx.request_id,
         stock=look.id,
     )
     named = {"organisation": ctx.organisation, "key": order.key}
@@ -89,7 +90,7 @@ async def draw(ctx: Ctx, upstream: Upstream, order: Order, purpose: Purpose) -> 
     return await ctx.conclude(settle_issued, purpose=purpose, **named, esim=esim, now=deps.clock.now(), believed=believed)
 
 
-async def refused(ctx: Ctx, order: Order, purpose: Purpose, refusal: Refusal) -> Conclusion:
+async def refused(ctx: Errand, order: Order, purpose: Purpose, refusal: Refusal) -> Conclusion:
     """No eSIM in the answer: it never left, nothing was done, or nobody knows."""
     named = {"organisation": ctx.organisation, "key": order.key}
     now = ctx.deps.clock.now()
@@ -132,7 +133,7 @@ def require_in_time(deps: Deps, began: float) -> None:
         )
 
 
-async def was_taken_over(ctx: Ctx, order: Order) -> bool:
+async def was_taken_over(ctx: Errand, order: Order) -> bool:
     """Whether recovery has the row of a call that never left: its key is not free then, and answers that nothing was drawn."""
     try:
         row = await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=order.key)

@@ -6,8 +6,9 @@ from typing import Protocol
 import orjson
 
 from clients.payments.records import Payout, Refund
-from operations.deps import Ctx, Deps
+from operations.deps import Deps
 from operations.services.charge_refunds import refresh_refunds
+from operations.services.errand import Errand
 from operations.services.payment_attempts import CREATED, UNKNOWN, unknown_outcome
 from operations.services.payment_intake import take_word
 from operations.services.payment_records import payout_shown, refund_shown
@@ -43,14 +44,14 @@ class Sending(Protocol):
         ...
 
 
-async def send_once(ctx: Ctx, sending: Sending) -> Conclusion:
+async def send_once(ctx: Errand, sending: Sending) -> Conclusion:
     """What its caller and its key are answered. Raises what surely came before it was sent; the key is free then."""
     deps = ctx.deps
-    named = {"attempt": sending.id, "request_id": ctx.call.request_id}
+    named = {"attempt": sending.id, "request_id": ctx.request_id}
     sent = unknown_outcome(sending.kind)
     ctx.if_unsent(take_back, attempt=sending.id, now=ctx.now)
     began = deps.clock.monotonic()
-    await ctx.dispatch((sent.status, sent.body(ctx.call.request_id)), sending.begin, now=deps.clock.now())
+    await ctx.dispatch((sent.status, sent.body(ctx.request_id)), sending.begin, now=deps.clock.now())
     ctx.if_lost(settle_unknown, deps=deps, **named, now=ctx.now)
     try:
         require_in_time(deps, began)

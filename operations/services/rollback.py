@@ -64,6 +64,15 @@ def ledger_row(row: IssuanceRow) -> LedgerRow:
     }
 
 
+def rolled_back(connection: Connection, row: IssuanceRow) -> object:
+    """The row, as its operator gets it."""
+    del connection
+    return {"data": ledger_row(row)}
+
+
+Shown = Callable[[Connection, IssuanceRow], object]
+
+
 class Stuck(Exception):
     """From here on nobody knows; nothing further is sent."""
 
@@ -75,8 +84,8 @@ class Seen(NamedTuple):
     others: bool
 
 
-async def roll_back(ctx: Ctx, line: Line, row: IssuanceRow) -> Conclusion:
-    """Look whether it may go, claim the row, give the eSIM back, and say what came of it."""
+async def roll_back(ctx: Ctx, line: Line, row: IssuanceRow, shown: Shown = rolled_back) -> Conclusion:
+    """Look whether it may go, claim the row, give the eSIM back, and say what came of it; `shown` is the answer when it went."""
     await require_idle(ctx, line, row)
     attempt = Rollback(ctx, line.upstream.ocs, row)
     named = attempt.named
@@ -101,7 +110,7 @@ async def roll_back(ctx: Ctx, line: Line, row: IssuanceRow) -> Conclusion:
         settled = settle_lost
     ctx.deps.stock.forget(row.iccid or "")
     return await ctx.conclude(
-        settled, **named, steps=attempt.text, refusal=refusal, request_id=ctx.call.request_id, now=ctx.deps.clock.now()
+        settled, **named, steps=attempt.text, refusal=refusal, request_id=ctx.call.request_id, shown=shown, now=ctx.deps.clock.now()
     )
 
 
@@ -233,34 +242,53 @@ async def proven(asking: Awaitable[T]) -> T:
         raise Stuck from None
 
 
-def settle_rolled_back(connection: Connection, *, organisation: str, key: str, steps: str, now: float, **told: object) -> Conclusion:
+def settle_rolled_back(
+    connection: Connection, *, organisation: str, key: str, steps: str, shown: Shown, now: float, **told: object
+) -> Conclusion:
     """It was given back; an intent has its eSIM no more."""
     del told
     row = finish_rollback(connection, organisation=organisation, key=key, steps=steps, note=None, now=now)
     if row is not None and row.intent is not None:
         end_intent(connection, intent=row.intent, organisation=organisation, error=ROLLED_BACK)
-    answer: LedgerData = {"data": ledger_row(row or current(connection, organisation, key))}
-    return Conclusion(200, answer, False, "ok")
+    return Conclusion(200, shown(connection, row or current(connection, organisation, key)), False, "ok")
 
 
 def settle_kept(
-    connection: Connection, *, organisation: str, key: str, lease: str, steps: str, refusal: Refusal, request_id: str, now: float
+    connection: Connection,
+    *,
+    organisation: str,
+    key: str,
+    lease: str,
+    steps: str,
+    refusal: Refusal,
+    request_id: str,
+    now: float,
+    **told: object,
 ) -> Conclusion:
     """Nothing was given back."""
+    del told
     keep_issued(connection, organisation=organisation, key=key, lease=lease, now=now, steps=steps)
     return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
 
 
 def settle_lost(
-    connection: Connection, *, organisation: str, key: str, lease: str, steps: str, request_id: str, now: float, **told: object
+    connection: Connection,
+    *,
+    organisation: str,
+    key: str,
+    lease: str,
+    steps: str,
+    request_id: str,
+    shown: Shown,
+    now: float,
+    **told: object,
 ) -> Conclusion:
     """Nobody knows what was given back."""
     del told
     row = lose_rollback(connection, organisation=organisation, key=key, lease=lease, now=now, steps=steps)
     row = row or current(connection, organisation, key)
     if row.state == "rolled_back":  # seen in stock, and drawn again, meanwhile
-        found: LedgerData = {"data": ledger_row(row)}
-        return Conclusion(200, found, False, "ok")
+        return Conclusion(200, shown(connection, row), False, "ok")
     status, body = manual_answer(row, request_id)
     return Conclusion(status, body, True, MANUAL)
 

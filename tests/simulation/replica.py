@@ -137,6 +137,7 @@ class Replica:
             secrets=secrets,
             limits=LIMITS,
             site=SITE,
+            throttle=deps.throttle,
         )
 
     async def call(

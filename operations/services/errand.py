@@ -1,0 +1,158 @@
+"""Something that is sent to a provider once, between two commits: by a call, or by the worker, which nobody called."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+import anyio
+
+from operations.deps import Deps
+from registry.errors import ProviderError, StoreUnavailable
+from registry.ports import Conclusion
+from storage.connection import Connection
+
+T = TypeVar("T")
+W = ParamSpec("W")
+Debt = Callable[[Connection], object]
+
+
+class Errand(Protocol):
+    """What the ledger and the payment attempts need of whoever sends. A staged call is one (registry/context.py)."""
+
+    @property
+    def deps(self) -> Deps:
+        """The outside world."""
+        ...
+
+    @property
+    def organisation(self) -> str:
+        """For whom."""
+        ...
+
+    @property
+    def operation_id(self) -> str:
+        """By which operation, for the ledger and the audit log."""
+        ...
+
+    @property
+    def claim_key(self) -> str | None:
+        """The idempotency key whose stored answer follows what comes of it."""
+        ...
+
+    @property
+    def principal(self) -> str:
+        """Who asked for it."""
+        ...
+
+    @property
+    def request_id(self) -> str:
+        """The errand's own name: what it did not begin it does not take back."""
+        ...
+
+    @property
+    def now(self) -> float:
+        """When it began, Unix seconds."""
+        ...
+
+    async def dispatch(
+        self, answer: tuple[int, object], write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs
+    ) -> None:
+        """The commit before it is sent."""
+        ...
+
+    async def conclude(self, write: Callable[Concatenate[Any, W], Conclusion], /, *args: W.args, **kwargs: W.kwargs) -> Conclusion:
+        """The commit of what came of it."""
+        ...
+
+    def if_lost(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+        """A write for the case that nobody comes back from it."""
+        ...
+
+    def if_unsent(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+        """A write for the case that it surely never left."""
+        ...
+
+
+class Debts:
+    """Writes that the store would not take: they are paid, in order, before anything else is done."""
+
+    def __init__(self) -> None:
+        self._owed: list[Debt] = []
+
+    def owe(self, debt: Debt) -> None:
+        """It is still to be written."""
+        self._owed.append(debt)
+
+    async def pay(self, deps: Deps) -> None:
+        """Write what is owed; StoreUnavailable when that is still not possible."""
+        while self._owed:
+            debt = self._owed.pop(0)
+            try:
+                await deps.store.write(debt)
+            except BaseException:
+                self._owed.insert(0, debt)
+                raise
+
+
+class WorkerErrand:
+    """One thing that the worker sends. What came of it is kept in memory until the store takes it; a crash leaves it unknown."""
+
+    claim_key: str | None = None
+    principal = "worker"
+
+    def __init__(self, deps: Deps, debts: Debts, *, organisation: str, operation_id: str) -> None:
+        self.deps, self.organisation, self.operation_id = deps, organisation, operation_id
+        self.request_id, self.now = deps.ids.new("req_"), deps.clock.now()
+        self._debts = debts
+        self._lost: list[Debt] = []
+        self._undoing: list[Debt] = []
+        self._open = False
+
+    async def dispatch(
+        self, answer: tuple[int, object], write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs
+    ) -> None:
+        """The commit before it is sent; nobody waits for an answer."""
+        del answer
+        await self.deps.store.write(partial(write, *args, **kwargs))
+        self._open = True
+
+    async def conclude(self, write: Callable[Concatenate[Any, W], Conclusion], /, *args: W.args, **kwargs: W.kwargs) -> Conclusion:
+        """The commit of what came of it; what the store does not take now is owed."""
+        self._open = False
+        concluding: Callable[[Connection], Conclusion] = partial(write, *args, **kwargs)
+        try:
+            return await self.deps.store.write(concluding)
+        except StoreUnavailable:
+            self._debts.owe(concluding)
+            raise
+
+    def if_lost(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+        """A fault of ours after the dispatch."""
+        self._lost.append(partial(write, *args, **kwargs))
+
+    def if_unsent(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+        """It never left."""
+        self._undoing.append(partial(write, *args, **kwargs))
+
+    async def run(self, sending: Callable[[], Awaitable[T]]) -> T:
+        """Send it; whoever stops the worker waits until it is over. Raises what the sending raises, with what was begun undone."""
+        with anyio.CancelScope(shield=True):
+            try:
+                return await sending()
+            except ProviderError as refusal:
+                if self._open and refusal.before_execution:
+                    await self._write(self._undoing)
+                raise
+            finally:
+                if self._open:
+                    await self._write(self._lost)
+        raise RuntimeError("a scope that nobody cancels has ended early")
+
+    async def _write(self, writes: list[Debt]) -> None:
+        self._open = False
+        for write in writes:
+            self._debts.owe(write)
+        try:
+            await self._debts.pay(self.deps)
+        except StoreUnavailable:
+            return
