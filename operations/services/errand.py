@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 import anyio
 
@@ -55,20 +55,20 @@ class Errand(Protocol):
         ...
 
     async def dispatch(
-        self, answer: tuple[int, object], write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs
+        self, answer: tuple[int, object], write: Callable[Concatenate[Connection, W], object], /, *args: W.args, **kwargs: W.kwargs
     ) -> None:
         """The commit before it is sent."""
         ...
 
-    async def conclude(self, write: Callable[Concatenate[Any, W], Conclusion], /, *args: W.args, **kwargs: W.kwargs) -> Conclusion:
+    async def conclude(self, write: Callable[Concatenate[Connection, W], Conclusion], /, *args: W.args, **kwargs: W.kwargs) -> Conclusion:
         """The commit of what came of it."""
         ...
 
-    def if_lost(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+    def if_lost(self, write: Callable[Concatenate[Connection, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
         """A write for the case that nobody comes back from it."""
         ...
 
-    def if_unsent(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+    def if_unsent(self, write: Callable[Concatenate[Connection, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
         """A write for the case that it surely never left."""
         ...
 
@@ -109,14 +109,14 @@ class WorkerErrand:
         self._open = False
 
     async def dispatch(
-        self, answer: tuple[int, object], write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs
+        self, answer: tuple[int, object], write: Callable[Concatenate[Connection, W], object], /, *args: W.args, **kwargs: W.kwargs
     ) -> None:
         """The commit before it is sent; nobody waits for an answer."""
         del answer
         await self.deps.store.write(partial(write, *args, **kwargs))
         self._open = True
 
-    async def conclude(self, write: Callable[Concatenate[Any, W], Conclusion], /, *args: W.args, **kwargs: W.kwargs) -> Conclusion:
+    async def conclude(self, write: Callable[Concatenate[Connection, W], Conclusion], /, *args: W.args, **kwargs: W.kwargs) -> Conclusion:
         """The commit of what came of it; what the store does not take now is owed."""
         self._open = False
         concluding: Callable[[Connection], Conclusion] = partial(write, *args, **kwargs)
@@ -126,11 +126,11 @@ class WorkerErrand:
             self._debts.owe(concluding)
             raise
 
-    def if_lost(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+    def if_lost(self, write: Callable[Concatenate[Connection, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
         """A fault of ours after the dispatch."""
         self._lost.append(partial(write, *args, **kwargs))
 
-    def if_unsent(self, write: Callable[Concatenate[Any, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
+    def if_unsent(self, write: Callable[Concatenate[Connection, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
         """It never left."""
         self._undoing.append(partial(write, *args, **kwargs))
 
