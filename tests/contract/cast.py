@@ -19,7 +19,7 @@ from storage.restrictions import write_restrictions
 from storage.sealed_fields import OWN_TOKEN_FIELD
 from tests.contract.fleet import ACCOUNT, ALPINE, SIBLING, UNKNOWN_ICCID
 from tests.contract.founding import OPERATOR
-from tests.contract.stage import ID, INTERNAL, House, Input, Stage
+from tests.contract.stage import ID, INTERNAL, SHOP, House, Input, Stage
 from tests.world import World
 
 OTHER_ACCOUNT = 8999
@@ -41,6 +41,7 @@ class By(StrEnum):
     NOTHING = "no credential"
     UNKNOWN = "a key nobody made"
     SHARED = "the internal key"
+    SHOP = "the storefront key"
     KEY = "an API key"
     SESSION = "a token of the deployment's identity provider"
     LOGIN = "a token of a login at the built-in identity provider"
@@ -77,6 +78,7 @@ IDENTITIES = (
     Identity("nobody", By.NOTHING),
     Identity("unknown key", By.UNKNOWN),
     Identity("internal key", By.SHARED),
+    Identity("storefront key", By.SHOP),
     Identity("no organisation", place=Place.ALONE),
     Identity("foreign organisation, same reseller", place=Place.SIBLING),
     Identity("foreign organisation, other reseller", place=Place.ABROAD),
@@ -138,7 +140,7 @@ async def company(house: House, operation: AnyOperation, identities: Sequence[Id
     given = stage.fitted(operation, operation.examples[0].input)
     made, rows = Company(house, stage, given), list[Rows]()
     for identity in identities:
-        actor = made.actors[identity.name] = Actor(identity, {By.SHARED: INTERNAL, By.UNKNOWN: UNKNOWN_KEY}.get(identity.by))
+        actor = made.actors[identity.name] = Actor(identity, {By.SHARED: INTERNAL, By.SHOP: SHOP, By.UNKNOWN: UNKNOWN_KEY}.get(identity.by))
         if identity.by in (By.KEY, By.SESSION, By.LOGIN):
             rows.append(enlisted(house.world, operation, made, actor))
     await house.world.store.write(enlist, rows=rows, now=house.world.clock.now())

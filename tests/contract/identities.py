@@ -36,10 +36,13 @@ TAKERS = {
     Auth.SIGNATURE: set(),
     Auth.INTERNAL: {By.SHARED},
     Auth.BRIDGE: {By.SHARED},
+    Auth.STOREFRONT: {By.SHOP},
+    Auth.STOREFRONT_OPEN: {By.SHOP},
     Auth.BEARER: MEMBERS,
     Auth.SESSION: {By.SESSION, By.LOGIN},
 }
-"""Which credentials each kind of operation takes (api.md 5.1). Without a secret of its own the bridge's route takes the internal key.
+"""Which credentials each kind of operation takes (api.md 5.1). Without a secret of its own the bridge's route takes the internal key;
+where a storefront key is set, the routes that are open without one take it.
 
 Where the credential is a signature over the body, none of these has it.
 """

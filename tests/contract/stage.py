@@ -29,7 +29,7 @@ from storage.issuance import Drawn, NewIssuance, begin_issuance, issue
 from tests.contract.fleet import ACCOUNT, FJORD, Own, drawn, new_network, opened
 from tests.contract.founding import found
 from tests.contract.payments import prepared, signature
-from tests.registry.ledgers import AuditRow, audited, used
+from tests.registry.ledgers import AuditRow, audited, used_by
 from tests.world import HOST, ORIGIN, SITE, Credentials, World, open_world
 from transports.http.asgi import Receive, Scope, Send
 from transports.http.inner import Inner
@@ -39,7 +39,8 @@ from transports.mcp.settings import McpSettings
 from transports.openapi.page import OpenapiPage
 
 INTERNAL = "internal-key-of-the-bridge"
-SECRETS = SharedSecrets(internal=INTERNAL)
+SHOP = "storefront-key-of-the-shops"
+SECRETS = SharedSecrets(internal=INTERNAL, storefront=SHOP)
 SETTINGS = McpSettings(version="1.0.0", state_keys=(bytes(range(32)),), allowed_hosts=(HOST,), allowed_origins=(ORIGIN,))
 MODERN = "2026-07-28"
 ID = re.compile(r"[a-z]{2,4}_[0-9a-z]{26}")
@@ -244,6 +245,7 @@ class House:
         """What the operation takes."""
         session = f"session.{stage.who.person}.{stage.who.organisation}"
         other = {Auth.INTERNAL: INTERNAL, Auth.BRIDGE: INTERNAL, Auth.PUBLIC: None, Auth.SESSION: session, Auth.SIGNATURE: SIGNED}
+        other |= {Auth.STOREFRONT: SHOP, Auth.STOREFRONT_OPEN: SHOP}
         return other.get(operation.auth, stage.who.secret)
 
     def client(self, secret: str | None) -> httpx.AsyncClient:
@@ -311,7 +313,7 @@ class House:
     async def charged(self, organisation: str) -> int:
         """Calls charged to an organisation so far, all replicas and blocks counted."""
         period = period_of(self.world.clock.now())
-        total = (await self.world.store.read(used)).get(organisation, 0)
+        total = await self.world.store.read(used_by, organisation=organisation)
         return total - self.world.blocks.unspent(organisation, period)
 
     async def committed(self) -> list[AuditRow]:

@@ -5,7 +5,7 @@ import pytest
 from registry.catalogue import AnyOperation
 from registry.limits import Tier
 from registry.operation import Auth
-from tests.contract.stage import INTERNAL, OPERATIONS, House, key_for
+from tests.contract.stage import INTERNAL, OPERATIONS, SHOP, House, key_for
 
 pytestmark = pytest.mark.anyio
 # api.md 5.1: of the public routes these are operations that are declared; /openapi.json is a page.
@@ -26,7 +26,8 @@ def test_exactly_the_public_list_is_declared_public() -> None:
 async def test_an_operation_answers_401_without_a_good_credential(house: House, operation: AnyOperation) -> None:
     given = dict(operation.examples[0].input)
     stranger = await house.world.caller(Tier.ENTERPRISE)
-    bad = ["", " ", "ak_" + "0" * 46, "not-a-key", "forged.a.b", INTERNAL + "x"]
+    bad = ["", " ", "ak_" + "0" * 46, "not-a-key", "forged.a.b", INTERNAL + "x", SHOP + "x"]
+    bad += [SHOP] if operation.auth not in (Auth.STOREFRONT, Auth.STOREFRONT_OPEN) else [INTERNAL]
     bad.append(INTERNAL if operation.auth is Auth.BEARER else stranger.secret)
     missing = await house.http(operation, None, given, key=key_for(operation))
     assert missing.status == 401 and set(missing.body) == {"error", "code", "request_id", "hint"}

@@ -57,6 +57,8 @@ async def test_a_write_commits_its_audit_row_with_itself(house: House, operation
     (row,) = [row for row in await house.committed() if row.request_id == said.request_id]
     assert (row.operation, row.outcome, row.status, row.surface) == (operation.id, "ok", said.status, "http")
     strangers = {Auth.INTERNAL: ("internal", ""), Auth.BRIDGE: ("internal", ""), Auth.PUBLIC: ("public", "")}
+    shop = ("storefront", stage.who.organisation)
+    strangers |= {Auth.STOREFRONT: shop, Auth.STOREFRONT_OPEN: shop}
     strangers[Auth.SIGNATURE] = ("processor", "")
     assert (row.principal, row.organisation) == strangers.get(operation.auth, (stage.who.person, stage.who.organisation))
 

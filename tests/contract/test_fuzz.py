@@ -13,7 +13,7 @@ from schemathesis.engine.events import EngineFinished, NonFatalError, ScenarioFi
 from schemathesis.python.asgi import HOST as TEST_SERVER
 from schemathesis.python.asgi import shutdown_lifespans
 
-from tests.contract.stage import INTERNAL, NEVER, OPERATIONS, House, open_house
+from tests.contract.stage import INTERNAL, NEVER, OPERATIONS, SHOP, House, open_house
 from transports.http.asgi import Receive, Scope, Send
 
 EXAMPLES = 20
@@ -48,7 +48,9 @@ class Stand:
 
 def configuration(secret: str) -> SchemathesisConfig:
     """Every check; the same cases in every run."""
-    auth = AuthConfig(openapi={"bearerAuth": {"bearer": secret}, "internalBearer": {"bearer": INTERNAL}})
+    auth = AuthConfig(
+        openapi={"bearerAuth": {"bearer": secret}, "internalBearer": {"bearer": INTERNAL}, "storefrontBearer": {"bearer": SHOP}}
+    )
     generation = GenerationConfig(max_examples=EXAMPLES, deterministic=True, database="none", no_shrink=True)
     # Sequences of calls run by command; here each operation is asked by itself.
     phases = PhasesConfig(stateful=StatefulPhaseConfig(enabled=False))
