@@ -87,6 +87,28 @@ from operations.setup import (
     onboarding_test_esim,
     sign_up,
 )
+from operations.storefronts import (
+    buyer_erasure,
+    buyer_orders,
+    hosted,
+    order,
+    order_cancel,
+    order_list,
+    order_rollback,
+    order_usage,
+    plan_update,
+    readiness,
+    storefront_update,
+    storefronts,
+    top_up_cancel,
+    top_up_options,
+)
+from operations.storefronts import (
+    plans as storefront_plans,
+)
+from operations.storefronts import (
+    templates as sellable_plans,
+)
 from operations.subscribers import (
     balance as line_balance,
 )
@@ -226,6 +248,28 @@ CATALOGUE = Catalogue(
                 identity_sessions,
                 identity_status,
                 promotions,
+            ),
+        ),
+        Toolset(
+            "storefronts",
+            "Shops where buyers pay your plans: what they sell, what everybody sees of them, and what was ordered.",
+            (
+                storefronts,
+                storefront_update,
+                storefront_plans,
+                plan_update,
+                hosted,
+                readiness,
+                sellable_plans,
+                order_list,
+                buyer_orders,
+                order,
+                order_rollback,
+                order_cancel,
+                top_up_cancel,
+                top_up_options,
+                order_usage,
+                buyer_erasure,
             ),
         ),
         Toolset("bridge", "What the network bridge and the charging system push to us.", (webhook,)),

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Generic, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 T = TypeVar("T")
@@ -26,3 +26,8 @@ class ListOf(TypedDict, Generic[T]):
 def page(rows: list[T], limit: int) -> ListOf[T]:
     """A page of rows that were read with one more than the limit."""
     return {"object": "list", "data": rows[:limit], "has_more": len(rows) > limit}
+
+
+def without_default(schema: dict[str, JsonValue]) -> None:
+    """For `json_schema_extra`: no caller is to send the default; a field that is left out is left alone, and null is none."""
+    del schema["default"]

@@ -1,6 +1,7 @@
 """One pydantic model as a JSON schema that is short enough to be read by a model: no titles, no indirections, no null twins."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, TypeAdapter
@@ -57,6 +58,7 @@ def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | N
     return {**shown, **compact.kept()}
 
 
+@cache  # a type has one schema, and making it takes longer than most calls
 def output_schema(result: Any) -> Answer:
     """What a call answers. Peers up to 2025-11-25 take only objects at the root, so anything else is wrapped."""
     raw = TypeAdapter[Any](result).json_schema(by_alias=True, mode="serialization")

@@ -7,12 +7,15 @@ import sqlalchemy as sa
 
 from storage.connection import Connection
 from storage.deliveries import FAILED, PENDING
+from storage.orders import ORDER
 from storage.schema import DeliveryTable, IssuanceTable
 from storage.statement import Query, table
 
 DELIVERY, ISSUANCE = table(DeliveryTable), table(IssuanceTable)
 ROLLING_BACK = ("rollback_pending", "rollback_unknown")
 UNRESOLVED = ("dispatching", "outcome_unknown", "manual_reconciliation_required", *ROLLING_BACK)
+UNFINISHED = ("paid", "provisioning", "needs_review")
+REFUNDS = ("owed", "sending", "unknown", "failed")
 NOW = sa.bindparam("now_ms", type_=sa.BigInteger)
 
 
@@ -39,12 +42,29 @@ class Unresolved(NamedTuple):
     since: float
 
 
+class Unfinished(NamedTuple):
+    """Orders and top-ups that were paid and have not ended, in one status, and since when the oldest of them is paid."""
+
+    status: str
+    orders: int
+    since: float
+
+
+class Refunds(NamedTuple):
+    """Refunds of orders in one state."""
+
+    refund: str
+    orders: int
+
+
 class Depth(NamedTuple):
     """What waits now."""
 
     waiting: Waiting
     failed: int
     unresolved: Mapping[str, Unresolved]
+    unfinished: Mapping[str, Unfinished]
+    refunds: Mapping[str, int]
 
 
 def counted(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
@@ -72,9 +92,30 @@ OPEN = Query(
     .group_by(ISSUANCE.c.state),
 )
 
+NOT_ENDED = Query(
+    Unfinished,
+    sa.select(
+        ORDER.c.status, sa.func.count().label("orders"), sa.func.min(sa.func.coalesce(ORDER.c.paid_at, ORDER.c.updated)).label("since")
+    )
+    .where(ORDER.c.status.in_(UNFINISHED))
+    .group_by(ORDER.c.status),
+)
+OWED = Query(
+    Refunds,
+    sa.select(ORDER.c.refund, sa.func.count().label("orders"))
+    .where(ORDER.c.status == "failed", ORDER.c.refund.in_(REFUNDS))
+    .group_by(ORDER.c.refund),
+)
+
 
 def depth(connection: Connection, *, now_ms: int) -> Depth:
     """One snapshot."""
     pending, ended = connection.first(QUEUED, now_ms=now_ms), connection.first(GIVEN_UP)
     assert pending is not None and ended is not None  # sums without a GROUP BY always have a row
-    return Depth(pending, ended.failed, {row.state: row for row in connection.all(OPEN)})
+    return Depth(
+        pending,
+        ended.failed,
+        unresolved={row.state: row for row in connection.all(OPEN)},
+        unfinished={row.status: row for row in connection.all(NOT_ENDED)},
+        refunds={row.refund: row.orders for row in connection.all(OWED)},
+    )

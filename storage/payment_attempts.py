@@ -64,6 +64,13 @@ SETTLE = Command(
     .where(ATTEMPT.c.id == sa.bindparam("attempt"), UNSETTLED)
     .values(state=sa.bindparam("to"), made=sa.bindparam("found"), updated=sa.bindparam("now"))
 )
+TOUCH = Query(
+    PaymentAttempt,
+    sa.update(ATTEMPT)
+    .where(ATTEMPT.c.id == sa.bindparam("attempt"), UNSETTLED)
+    .values(state="unknown", updated=sa.bindparam("now"))
+    .returning(*COLUMNS),
+)
 FORGET = Command(sa.delete(ATTEMPT).where(ATTEMPT.c.id == sa.bindparam("attempt"), ATTEMPT.c.state == "sending"))
 
 
@@ -95,6 +102,11 @@ def open_attempts(connection: Connection, *, account: str, most: int) -> list[Pa
 def settle_attempt(connection: Connection, *, attempt: str, state: State, made: str | None, now: float) -> bool:
     """Say what came of it; False when that was said before."""
     return connection.run(SETTLE, attempt=attempt, to=state, found=made, now=int(now)) == 1
+
+
+def touch_attempt(connection: Connection, *, attempt: str, now: float) -> PaymentAttempt | None:
+    """It is about to be sent once more, as it was: what may have had an effect before is forgotten by nobody. None: it was settled."""
+    return connection.first(TOUCH, attempt=attempt, now=int(now))
 
 
 def forget_attempt(connection: Connection, *, attempt: str) -> None:

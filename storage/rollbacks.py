@@ -8,6 +8,7 @@ from registry.errors import Conflict
 from storage.connection import Connection
 from storage.issuance import ISSUANCE, ROW, IssuanceRow
 from storage.statement import Command, Query
+from storage.top_ups import has_top_up_under_way
 
 COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
 HELD: sa.ColumnElement[bool] = (ISSUANCE.c.state == "rollback_pending") & (ISSUANCE.c.lease == sa.bindparam("mine"))
@@ -59,9 +60,18 @@ LOSE = Query(
 
 
 def begin_rollback(connection: Connection, *, organisation: str, key: str, owner: str, lease: str, steps: str, now: float) -> None:
-    """Of all who want it at once one gives the eSIM back; the others are refused before anything is sent."""
+    """Of all who want it at once one gives the eSIM back; the others are refused before anything is sent.
+
+    A top-up that is on its way would come onto a SIM that is whoever's draws next: it holds the row while it begins, and is seen here.
+    """
     if connection.first(BEGIN, of=organisation, named=key, owner=owner, lease=lease, steps=steps, now=now) is None:
         raise rollback_running()
+    if has_top_up_under_way(connection, order=key):
+        raise Conflict(
+            "A top-up of this eSIM is under way, or it is not known yet whether it was added; nothing was sent",
+            code="top_up_under_way",
+            hint="Try again when it is settled, at the latest in a day",
+        )
 
 
 def rollback_running() -> Conflict:

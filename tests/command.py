@@ -1,33 +1,70 @@
 """The whole test command: `./run test`. With arguments it is pytest alone: `./run test tests/storage -k claim`."""
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 
-CHECKS = {
+QUICK = {
     "ruff check": ["ruff", "check", "--quiet", "."],
     "ruff format": ["ruff", "format", "--check", "--quiet", "."],
-    "types (basedpyright)": ["basedpyright"],
     "layers (import-linter)": ["lint-imports", "--no-logo"],
 }
+TYPES = "types (basedpyright)"
+YIELDING = 5
+"""How much the check of the types stands back: it takes the time that tests spend waiting, and lengthens none of them much."""
+
+
+class Types:
+    """The check of the types. It takes a minute of one core, so it runs beside the tests."""
+
+    def __init__(self, output: IO[str]) -> None:
+        self._output = output
+        self._process = subprocess.Popen(
+            [str(BIN / "basedpyright")],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            preexec_fn=lambda: os.nice(YIELDING),
+            process_group=0,
+        )
+
+    def said(self) -> str | None:
+        """Waits for it; what it found, or nothing when there is nothing wrong."""
+        if self._process.wait() == 0:
+            return None
+        self._output.seek(0)
+        return self._output.read().strip() or "it ended without a word"
+
+    def end(self) -> None:
+        """If it still runs, nobody waits for it: it and what it started end."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
 
 
 class Summary:
     """Repeats how the checks went above pytest's closing line, so that this line stays the last one."""
 
-    def __init__(self, failed: list[str]) -> None:
-        self.failed = failed
+    def __init__(self, failed: list[str], types: Types) -> None:
+        self.failed, self._types = failed, types
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        wrong = self._types.said()
         terminalreporter.section("checks")
-        for name in CHECKS:
+        if wrong is not None:
+            self.failed.append(TYPES)
+            terminalreporter.write_line(wrong)
+        for name in (*QUICK, TYPES):
             terminalreporter.write_line(f"{name:<24} {'FAILED, see above' if name in self.failed else 'passed'}")
 
 
@@ -49,6 +86,19 @@ def passes(name: str, command: list[str]) -> bool:
     return done.returncode == 0
 
 
+def everything() -> int:
+    """The checks and all tests. Failing checks are told at the end, too: nothing keeps the tests from running."""
+    with tempfile.TemporaryFile("w+") as output:
+        types = Types(output)
+        try:
+            failed = [name for name, command in QUICK.items() if not passes(name, command)]
+            print(f"{TYPES:<24} runs beside the tests", flush=True)
+            status = int(pytest.main(["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"], plugins=[Summary(failed, types)]))
+            return status or int(bool(failed) or types.said() is not None)
+        finally:
+            types.end()
+
+
 def keep_bytecode() -> None:
     """Hundreds of processes start here: where no bytecode may be written beside the sources, it is kept apart, not made anew by each."""
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
@@ -61,9 +111,7 @@ def main(arguments: list[str]) -> int:
     keep_bytecode()
     if arguments:
         return int(pytest.main(arguments))
-    failed = [name for name, command in CHECKS.items() if not passes(name, command)]
-    status = int(pytest.main(["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"], plugins=[Summary(failed)]))
-    return status or int(bool(failed))
+    return everything()
 
 
 if __name__ == "__main__":

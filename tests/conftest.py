@@ -49,7 +49,7 @@ def pytest_collection_finish() -> None:
     """What is there now stays. A network is ten thousand objects, and looking at them after every 700 takes more than making them."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 10, 5)
+    gc.set_threshold(100_000, 20, 20)
 
 
 class Spending:

@@ -8,7 +8,6 @@ async with open_world(tmp_path, CATALOGUE) as world:
 """
 
 import hashlib
-import pickle
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -48,6 +47,7 @@ from storage.sealed_fields import OWN_TOKEN_FIELD
 from storage.sealing import Keyring, new_key_setting
 from storage.store import Store, open_store
 from tests.databases import migrated_sqlite
+from tests.originals import Original
 from transports.http.door import HttpDoor
 from transports.http.inner import Inner
 from transports.http.rules import HttpRules
@@ -293,15 +293,15 @@ class World:
 
 
 @cache
-def pristine(seed: int, start: int, history_days: int) -> bytes:
+def pristine(seed: int, start: int, history_days: int) -> Original[Network]:
     """A simulated network that every test gets a copy of."""
-    return pickle.dumps(build(seed, start, history_days=history_days))
+    return Original(build(seed, start, history_days=history_days))
 
 
 def new_sandbox(clock: SettableClock, history_days: int = 3) -> Sandbox:
     """A network whose history ends at the test's beginning, and whose clock is the test's."""
     start = int(clock.now())
-    return Sandbox(lambda: pickle.loads(pristine(1, start, history_days)), wall=clock.now, following=True, sleep=no_sleep)
+    return Sandbox(lambda: pristine(1, start, history_days).copy(), wall=clock.now, following=True, sleep=no_sleep)
 
 
 async def no_sleep(seconds: float) -> None:

@@ -7,7 +7,9 @@ import anyio
 
 from operations.catalogue import CATALOGUE
 from operations.services.demo import Demo
+from registry.call import Reply
 from registry.catalogue import Catalogue
+from registry.errors import Refusal
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.http.door import HttpDoor
 from transports.http.forwarded import Forwarded
@@ -23,6 +25,7 @@ from transports.payments import PAGES_PATH, keep_telling, show_pages
 from transports.reference.pages import ReferencePages
 from transports.service import Service, mcp_settings
 from transports.settings import Settings
+from transports.shop.door import SHOP_PATH, ShopDoor
 from transports.upstream import keep_simulating
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -56,11 +59,11 @@ class Application:
         self._openapi, self._docs = OpenapiPage(CATALOGUE, site), ReferencePages(CATALOGUE, site)
         self._identity = IdentityDoor(service, logs.report) if settings.own_identity else None
         self._payments = service.payments.sandbox
-        prefixes = ["/mcp", "/docs", "/.well-known"]
+        self._shops = ShopDoor(service, logs.report)
+        prefixes = ["/mcp", "/docs", "/.well-known", SHOP_PATH]
         prefixes += [] if self._identity is None else [IDENTITY_PATH]
         prefixes += [] if self._payments is None else [PAGES_PATH]
-        shown = None if self._identity is None else self._identity.refused
-        inner = Inner(self._inner, paths=frozenset(("/", "/openapi.json")), prefixes=tuple(prefixes), shown=shown)
+        inner = Inner(self._inner, paths=frozenset(("/", "/openapi.json")), prefixes=tuple(prefixes), shown=self._shown)
         self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=logs.request, fault=logs.fault, inner=inner)
         self._front = Forwarded(self.http, settings.trusted_proxies)
 
@@ -70,6 +73,11 @@ class Application:
             await self._lifespan(receive, send)
         else:
             await self._front(scope, receive, send)
+
+    def _shown(self, request: HttpScope, refusal: Refusal, request_id: str) -> Reply | None:
+        """A refusal as a page, for somebody with a browser; nothing for programs."""
+        door = self._shops if self._shops.serves(request["path"]) else self._identity
+        return None if door is None else door.refused(request, refusal, request_id)
 
     async def _inner(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pages and protocols by path; pages are public, so they are counted by address."""
@@ -81,6 +89,9 @@ class Application:
         self.service.pipeline.admit_public((request.get("client") or ("", 0))[0])
         if path == "/":  # for whoever opens the printed address in a browser
             await send_reply(send, 307, [(b"location", self._docs_path), (b"content-length", b"0")], b"")
+            return
+        if self._shops.serves(path):
+            await self._shops(scope, receive, send)
             return
         if self._identity is not None and self._identity.serves(path):
             await self._identity(scope, receive, send)

@@ -24,11 +24,12 @@ def recovery(store: Store, clock: Clock) -> Chore:
 
 
 def reconciliation(deps: Deps, report: Callable[[str], None]) -> Chore:
-    """Settle unknown outcomes from evidence; what is settled may have events to deliver."""
+    """Settle unknown outcomes from evidence; what is settled may have events to deliver, and mails."""
     service = Reconciliation(deps, report)
 
     async def run() -> None:
         if await service.step():
             deps.wake_worker()
+            deps.post()
 
     return Chore("reconciliation", RECONCILIATION_SECONDS, run)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
-from storage.depth import UNRESOLVED, Depth, depth
+from storage.depth import REFUNDS, UNFINISHED, UNRESOLVED, Depth, depth
 from storage.store import Store
 from transports.tally import BOUNDS, Tally
 
@@ -50,6 +50,7 @@ def of_database(found: Depth | None, now: float) -> "Iterable[Metric]":
     yield gauge("reseller_store_up", "1 when the database could be read for this answer", float(found is not None))
     if found is not None:
         waiting, ages = found.waiting, [now - row.since for row in found.unresolved.values()]
+        waits = [now - row.since for row in found.unfinished.values()]
         lag = 0.0 if waiting.oldest_due_ms is None else now - waiting.oldest_due_ms / 1000
         yield gauge("reseller_deliveries_pending", "Deliveries to be sent, now or later", waiting.pending)
         yield gauge("reseller_deliveries_due", "Deliveries to be sent now and taken by no worker", waiting.due)
@@ -58,11 +59,20 @@ def of_database(found: Depth | None, now: float) -> "Iterable[Metric]":
         yield gauge("reseller_delivery_lag_seconds", "Age of the oldest due delivery; 0 when none is due", max(0.0, lag))
         yield by("reseller_issuances_unresolved", "Issuances and releases whose end is not known yet", "state", states(found))
         yield gauge("reseller_issuance_unresolved_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *ages]))
+        yield by("reseller_orders_unfinished", "Orders and top-ups that were paid and have not ended", "status", statuses(found))
+        yield gauge("reseller_order_unfinished_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *waits]))
+        refunds = {state: float(found.refunds.get(state, 0)) for state in REFUNDS}
+        yield by("reseller_order_refunds", "Refunds of failed orders that were not made: under way, or for a person", "state", refunds)
 
 
 def states(found: Depth) -> dict[str, float]:
     """Every state, those without a row too."""
     return {state: found.unresolved[state].rows if state in found.unresolved else 0 for state in UNRESOLVED}
+
+
+def statuses(found: Depth) -> dict[str, float]:
+    """Every status, those without a row too."""
+    return {status: found.unfinished[status].orders if status in found.unfinished else 0 for status in UNFINISHED}
 
 
 def of_process(tally: Tally) -> "Iterable[Metric]":

@@ -30,6 +30,8 @@ SIMULATED_CLIENT = "ca_simulated_processor"
 PAGES_PATH = "/sandbox/payments"
 WEBHOOK_PATH = "/v1/operator-billing/payments-webhook"
 BETWEEN_DELIVERIES = 1.0
+DEMO_PAYEE = "acct_1DemoTelecom0000"
+"""The demo's account at the simulated processor of this process; no other processor has it."""
 
 
 @dataclass(slots=True)
@@ -62,6 +64,7 @@ def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, rep
             # The same ids a second time would name other accounts of another state; and nobody tries 192 bits, so that whoever knows one id
             # does not find the names of the pages, which are all that lets people in.
             seed=int.from_bytes(drawn[24:]),
+            resident=DEMO_PAYEE,
             report=report,
         )
         return PaymentWay(simulated_processor(sandbox), sandbox)

@@ -12,6 +12,7 @@ from storage.confirm import sweep_tokens
 from storage.connect_states import sweep_states
 from storage.mail import sweep_mails
 from storage.oauth_clients import sweep_clients
+from storage.order_queue import sweep_pending
 from storage.payment_events import sweep_payment_events
 from storage.placed import sweep_placed
 from storage.quota import sweep_counts
@@ -38,6 +39,8 @@ MAILS_SECONDS = HOUR
 # A call that began before midnight may still give back what it was charged.
 COUNTS_SECONDS = DAY
 GRANTS_SECONDS = INVITATIONS_SECONDS = 30 * DAY
+# Longer than any payment that is under way takes to arrive.
+UNPAID_ORDERS_SECONDS = 30 * DAY
 STILLBORN_CLIENTS_SECONDS, UNUSED_CLIENTS_SECONDS = 7 * DAY, 365 * DAY
 
 
@@ -54,13 +57,14 @@ def retention(store: Store, clock: Clock) -> Chore:
 
 
 async def forget_calls(store: Store, now: float) -> None:
-    """Looks at stocks, placed packages, confirm tokens, claims, the audit log and the processor's events."""
+    """Looks at stocks, placed packages, confirm tokens, claims, the audit log, the processor's events and unpaid orders."""
     await store.write(sweep_looks, before=now - LOOKS_SECONDS)
     await store.write(sweep_placed, before=now - PLACED_SECONDS)
     await store.write(sweep_tokens, now=now)
     await store.write(sweep_claims, now=now)
     await store.write(sweep_audit, before=now - AUDIT_SECONDS)
     await store.write(sweep_payment_events, before=now - PAYMENT_EVENTS_SECONDS)
+    await store.write(sweep_pending, before=now - UNPAID_ORDERS_SECONDS)
 
 
 async def forget_visits(store: Store, now: float) -> None:

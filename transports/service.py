@@ -12,7 +12,7 @@ from clients.http import Outbound
 from clients.webhooks.sender import Sender
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
-from operations.services.demo import Demo, ensure_demo
+from operations.services.demo import Demo, ensure_demo, leave_payee
 from operations.services.read_cache import ReadCache
 from operations.services.session_tokens import SCOPES, issuer_of
 from operations.services.stock import StockRoom
@@ -39,11 +39,12 @@ from transports.issuance_chores import reconciliation, recovery
 from transports.keyring_check import checked_keyring
 from transports.mail import open_mail
 from transports.mcp.settings import McpSettings
-from transports.payments import PaymentWay, open_payments
+from transports.payments import DEMO_PAYEE, PaymentWay, open_payments
 from transports.postman import Postman
 from transports.retention import retention
 from transports.sessions import sessions_of
 from transports.settings import Settings
+from transports.shop_chores import shop_chores
 from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, Way, open_way
 from transports.worker import Worker
 
@@ -98,11 +99,14 @@ class Service:
             self.report(
                 "the demo organisation's account was simulated, so it is not connected any more: `reseller org connect` connects it"
             )
+        if self.payments.sandbox is None and await self.store.write(leave_payee, payee=DEMO_PAYEE, now=self.clock.now()):
+            self.report("the demo's account at the payment processor was simulated, so it has none any more: /auth/payments connects one")
         if not (seed and self.settings.with_demo):
             return None
-        # A real charging system has no demo account: there the organisation is connected by hand.
+        # A real charging system has no demo account, nor has a real processor: there the organisation is connected by hand.
         account = None if self.upstream.sandbox is None else DEMO_ACCOUNT
-        return await ensure_demo(self.store, self.ids, self.clock, account=account)
+        payee = None if self.payments.sandbox is None else DEMO_PAYEE
+        return await ensure_demo(self.store, self.ids, self.clock, account=account, payee=payee)
 
     async def begin_network(self, operations: Sequence[str]) -> None:
         """A simulated network of this process begins anew: it is told which eSIMs the ledger gave away, and remembers nothing else.
@@ -299,7 +303,11 @@ def make_worker(settings: Settings, deps: Deps, sender: Sender, report: Callable
         clock=deps.clock,
         ids=deps.ids,
         report=report,
-        chores=[retention(deps.store, deps.clock), recovery(deps.store, deps.clock), *([reconciliation(deps, report)] if looks else [])],
+        chores=[
+            retention(deps.store, deps.clock),
+            recovery(deps.store, deps.clock),
+            *([reconciliation(deps, report), *shop_chores(deps, report)] if looks else []),
+        ],
         listener=open_listener(settings.store_url, report),
         lease_seconds=settings.delivery_lease_seconds,
     )

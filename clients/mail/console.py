@@ -22,6 +22,8 @@ class ConsoleMail:
         """Print the letter."""
         del id
         lines = [f"To: {letter.to}", f"Subject: {letter.subject}", "", *letter.text.splitlines()]
+        if letter.attachment is not None:
+            lines += ["", f"Attached: {letter.attachment.name}"]
         self._write("\n".join(["", "--- mail ---", *lines, "--- end of mail ---", ""]) + "\n")
 
     async def aclose(self) -> None:

@@ -1,8 +1,18 @@
 """A mail, and what takes one to where it goes."""
 
 import json
-from dataclasses import asdict, dataclass, field
-from typing import Protocol
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that goes with a mail. What is in it is as secret as the text; its name says nothing."""
+
+    name: str
+    media_type: str
+    content: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,16 +22,23 @@ class Letter:
     to: str = field(repr=False)
     subject: str
     text: str = field(repr=False)
+    attachment: Attachment | None = None
 
     def packed(self) -> str:
         """As text, to be sealed."""
-        return json.dumps(asdict(self))
+        packed: dict[str, object] = {"to": self.to, "subject": self.subject, "text": self.text}
+        if self.attachment is not None:
+            file = self.attachment
+            packed["attachment"] = [file.name, file.media_type, b64encode(file.content).decode()]
+        return json.dumps(packed)
 
 
 def unpacked(text: str) -> Letter:
-    """The letter again; ValueError when it is none."""
+    """The letter again, those of versions that attached nothing as well; ValueError when it is none."""
     match json.loads(text):
-        case {"to": str(to), "subject": str(subject), "text": str(body)}:
+        case {"to": str(to), "subject": str(subject), "text": str(body), "attachment": [str(name), str(kind), str(content)]}:
+            return Letter(to, subject, body, Attachment(name, kind, b64decode(content)))
+        case {"to": str(to), "subject": str(subject), "text": str(body), **others} if "attachment" not in cast("dict[str, object]", others):
             return Letter(to, subject, body)
         case _:
             raise ValueError("not a letter as this version writes them")

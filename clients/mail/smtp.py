@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.charset import QP, Charset
 from email.header import Header
+from email.mime.application import MIMEApplication
+from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from email.utils import format_datetime, formataddr
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from clients.mail.letter import Letter, MailFailed
+from clients.mail.letter import Attachment, Letter, MailFailed
 from registry.clock import Clock
 
 if TYPE_CHECKING:  # imported with the first mail: start-up budget
@@ -26,6 +28,7 @@ if TYPE_CHECKING:  # imported with the first mail: start-up budget
 SECONDS = 20.0
 """For one mail in all: the library's own limit is per command, and whoever sends has the mail for a limited time."""
 SUBMISSION, SUBMISSION_TLS = 587, 465
+Message: TypeAlias = MIMEText | MIMEMultipart
 MAILBOX = re.compile(r"[^\s<>()\[\]\\,;:@\"]{1,64}@[A-Za-z0-9.-]{1,253}", re.ASCII)
 UNTRUSTED = "the mail server's certificate is not trusted; SSL_CERT_FILE names the authorities that are"
 
@@ -85,7 +88,7 @@ class SmtpMail:
     async def aclose(self) -> None:
         """Nothing stays open."""
 
-    async def _talk(self, message: MIMEText | None, to: str) -> bool:
+    async def _talk(self, message: Message | None, to: str) -> bool:
         """One connection. What the server said may repeat an address, so of it only the code is told on."""
         import aiosmtplib
 
@@ -157,15 +160,13 @@ def unreached(error: aiosmtplib.SMTPException | OSError) -> str:
     return "the mail server offers no STARTTLS or no AUTH, and without them no password is sent"
 
 
-def message_of(letter: Letter, settings: SmtpSettings, id: str, now: float) -> MIMEText:
+def message_of(letter: Letter, settings: SmtpSettings, id: str, now: float) -> Message:
     """Plain text in UTF-8; the mail says that no person wrote it (RFC 3834), so that nobody's absence answers it.
 
     A mail that is sent a second time has the name it had, by which servers know it again.
     """
-    # Not EmailMessage: Python 3.11 loses spaces where it folds a long subject that is not ASCII.
-    readable = Charset("utf-8")
-    readable.body_encoding = QP
-    message = MIMEText(letter.text, "plain", "us-ascii" if letter.text.isascii() else readable)  # pyright: ignore[reportArgumentType]  # a Charset is taken, too
+    text = text_of(letter)
+    message = text if letter.attachment is None else with_attachment(text, letter.attachment, id)
     message["From"] = formataddr((settings.name, settings.address))
     message["To"] = letter.to
     charset = "us-ascii" if letter.subject.isascii() else "utf-8"
@@ -174,6 +175,23 @@ def message_of(letter: Letter, settings: SmtpSettings, id: str, now: float) -> M
     message["Message-ID"] = f"<{id}@{settings.domain}>"
     message["Auto-Submitted"] = "auto-generated"
     return message
+
+
+def text_of(letter: Letter) -> MIMEText:
+    """What is written in it."""
+    # Not EmailMessage: Python 3.11 loses spaces where it folds a long subject that is not ASCII.
+    readable = Charset("utf-8")
+    readable.body_encoding = QP
+    return MIMEText(letter.text, "plain", "us-ascii" if letter.text.isascii() else readable)  # pyright: ignore[reportArgumentType]  # a Charset is taken, too
+
+
+def with_attachment(text: MIMEText, file: Attachment, id: str) -> MIMEMultipart:
+    """The text, and the file behind it (RFC 2046 section 5.1.3). The boundary is the mail's name: the same mail has the same bytes."""
+    kind, _, subtype = file.media_type.partition("/")
+    part = MIMEApplication(file.content, subtype)
+    part.replace_header("Content-Type", f"{kind}/{subtype}")
+    part.add_header("Content-Disposition", "attachment", filename=file.name)
+    return MIMEMultipart("mixed", f"={id}=", [text, part])
 
 
 def one_line(text: str) -> str:

@@ -6,10 +6,11 @@ from pydantic import ConfigDict, Field, JsonValue
 from typing_extensions import TypedDict
 
 from clients.payments.port import BadEvent
-from clients.payments.records import Account, ApplicationFee, Charge, Dispute, Event, Payout, ProcessorInvoice, Refund
+from clients.payments.records import Account, ApplicationFee, Charge, CheckoutSession, Dispute, Event, Payout, ProcessorInvoice, Refund
 from operations.deps import Ctx, Deps
 from operations.services.connect_status import detach, take_account
 from operations.services.invoice_payment import take_payment
+from operations.services.order_payment import take_checkout
 from operations.services.payment_intake import take_word
 from registry.call import Call
 from registry.caller import Caller
@@ -25,6 +26,7 @@ SIGNATURE = "stripe-signature"
 PROCESSOR = Caller(kind="internal", principal="processor", scopes=int(Scope.READ | Scope.ANY))
 UPDATED, DEAUTHORIZED, INVOICE_PAID = "account.updated", "account.application.deauthorized", "invoice.paid"
 CHECKOUT = "checkout.session."
+CHECKOUT_PAID = ("checkout.session.completed", "checkout.session.async_payment_succeeded")
 
 
 class PaymentsNotice(Input):
@@ -114,8 +116,8 @@ async def operator_billing_payments_webhook(ctx: Ctx, params: PaymentsNotice) ->
     Called by the processor alone, with its signature header instead of a bearer; any other body is 401.
 
     The signature is checked over the raw bytes with a tolerance of 300 s, and each event has its effect once: account status, paid
-    invoices, and the records of charges, refunds, disputes, payouts and application fees. Events may come in any order: the newest word
-    of a thing stays. An event of an account that no organisation has, of a kind that nothing reads, or of the other mode (test or live)
+    invoices, paid orders of shops, and the records of charges, refunds, disputes, payouts and application fees. Events may come in any
+    order: the newest word of a thing stays. An event of an account that no organisation has, of a kind that nothing reads, or of the other mode (test or live)
     is answered 200 and has no effect. 503: nothing was done, and the processor sends it again.
     """
     del params
@@ -129,10 +131,13 @@ def take(connection: Connection, *, deps: Deps, event: Event, now: float) -> Non
     """Remember it and do what it says in one transaction; what it has no effect on may be told again when it has."""
     account = account_of(event)
     owner = None if account is None else lock_account(connection, account=account)
-    if account is None or owner is None or not is_read(event):
+    if account is None or not is_read(event):
+        return
+    # A buyer who paid into an account that was let go of since then is owed an eSIM, or the money, all the same.
+    if owner is None and not isinstance(event.record, CheckoutSession):
         return
     if take_event(connection, id=event.id, type=event.type, account=event.account, now=now):
-        effect(connection, deps=deps, event=event, account=account, owner=owner, now=now)
+        effect(connection, deps=deps, event=event, account=account, owner=owner or "", now=now)
 
 
 def account_of(event: Event) -> str | None:
@@ -146,7 +151,7 @@ def account_of(event: Event) -> str | None:
 
 
 def is_read(event: Event) -> bool:
-    """Whether anything here has a use for it. A checkout session is kept in mind: it has no effect by itself."""
+    """Whether anything here has a use for it. A checkout session is kept in mind, though only a paid one has an effect."""
     if isinstance(event.record, Charge | Refund | Dispute | Payout | ApplicationFee):
         return True
     return event.type in (UPDATED, DEAUTHORIZED, INVOICE_PAID) or event.type.startswith(CHECKOUT)
@@ -164,5 +169,7 @@ def effect(connection: Connection, *, deps: Deps, event: Event, account: str, ow
             take_account(connection, account=told, as_of=event.created, now=now)
         case ProcessorInvoice() as invoice if event.type == INVOICE_PAID:
             take_payment(connection, account=account, invoice=invoice, now=now)
+        case CheckoutSession() as session if event.type in CHECKOUT_PAID:
+            take_checkout(connection, deps=deps, account=account, session=session, now=now)
         case _:
             pass

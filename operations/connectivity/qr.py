@@ -1,6 +1,5 @@
 """The activation code of an eSIM as a picture that a phone's camera reads."""
 
-from io import BytesIO
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -8,6 +7,7 @@ from pydantic import Field
 from operations.connectivity.intents import IntentRef, get_connectivity_intent, no_such_intent
 from operations.deps import Ctx
 from operations.services.esim_profile import open_profile
+from operations.services.qr_picture import picture
 from registry.errors import Conflict, NotFound
 from registry.model import Document
 from registry.operation import Example, operation
@@ -61,12 +61,3 @@ def not_issued(status: str, param: str) -> EsimNotIssued:
     """What to do first."""
     first = "give it a plan with confirm_connectivity_intent" if status == "requires_plan" else f"read it with {get_connectivity_intent.id}"
     return EsimNotIssued(f"This intent is {status} and has no eSIM yet", param=param, hint=f"First {first}")
-
-
-def picture(text: str, format: Literal["svg", "png"]) -> bytes:
-    """The QR code on white, with the quiet zone that scanners need (ISO/IEC 18004)."""
-    import segno  # only where a code is drawn
-
-    buffer = BytesIO()
-    segno.make_qr(text, error="m").save(buffer, kind=format, scale=8, border=4, light="white")
-    return buffer.getvalue()

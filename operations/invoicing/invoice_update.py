@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from operations.deps import Ctx
 from operations.invoicing.invoice_shape import DRAFT, ID, InvoiceRef, ShownInvoice, no_such_invoice, shown_invoice
@@ -12,6 +12,7 @@ from operations.services.invoice_edit import EDITABLE, Given, NotEditable, Wish,
 from operations.services.invoice_issuing import issue
 from operations.services.invoice_sending import NotAsDrafted, hand_over
 from operations.services.invoice_whole import find_of_month
+from operations.vocabulary import without_default
 from registry.errors import BadRequest, NotFound
 from registry.limits import Scope
 from registry.operation import Example, operation
@@ -49,11 +50,6 @@ Notes = Annotated[
         description="Printed on the invoice, 1-2000 characters, lines end with \\n; null removes.",
     ),
 ]
-
-
-def without_default(schema: dict[str, JsonValue]) -> None:
-    """No caller is to send it: a field that is left out is left alone."""
-    del schema["default"]
 
 
 class InvoiceChange(InvoiceRef):

@@ -113,7 +113,11 @@ class WorkerErrand:
     ) -> None:
         """The commit before it is sent; nobody waits for an answer."""
         del answer
-        await self.deps.store.write(partial(write, *args, **kwargs))
+        try:
+            await self.deps.store.write(partial(write, *args, **kwargs))
+        except StoreUnavailable:
+            await self._write(self._undoing)  # the commit may be there though nobody heard: it would stay under way while we live
+            raise
         self._open = True
 
     async def conclude(self, write: Callable[Concatenate[Connection, W], Conclusion], /, *args: W.args, **kwargs: W.kwargs) -> Conclusion:

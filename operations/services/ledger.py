@@ -42,7 +42,10 @@ BACK_IN_STOCK = (
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be drawn. `period` is the wire's dates; without either window the package runs from its first use."""
+    """What is to be drawn. `period` is the wire's dates; without either window the package runs from its first use.
+
+    `patient`: whoever sends it tries again by itself, so that a traffic limit frees the key instead of using it up.
+    """
 
     key: str
     account_id: int
@@ -50,6 +53,7 @@ class Order:
     intent: str | None = None
     validity_days: int | None = None
     period: Period | None = None
+    patient: bool = False
 
 
 async def draw(ctx: Errand, upstream: Upstream, order: Order, purpose: Purpose) -> Conclusion:
@@ -95,7 +99,7 @@ async def refused(ctx: Errand, order: Order, purpose: Purpose, refusal: Refusal)
     named = {"organisation": ctx.organisation, "key": order.key}
     now = ctx.deps.clock.now()
     if isinstance(refusal, OcsError):
-        if refusal.before_execution and refusal.ocs_code is None:
+        if refusal.before_execution and (refusal.ocs_code is None or order.patient):
             if not await was_taken_over(ctx, order):
                 raise refusal
             return await ctx.conclude(settle_failed, purpose=purpose, **named, refusal=nothing_drawn(), now=now, note="never sent")

@@ -7,13 +7,15 @@ import orjson
 
 from clients.payments.records import Payout, Refund
 from operations.deps import Ctx, Deps
-from operations.services.payment_records import payout_shown, refund_shown
+from operations.services.order_letters import tell_refund_failed
+from operations.services.payment_records import GONE, payout_shown, refund_shown
 from registry.ids import Ids
 from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.ports import Line
 from storage.audit import append_line
 from storage.claims import find_claim, settle_unknown
 from storage.connection import Connection
+from storage.order_queue import refund_fell, refund_was_made, refund_was_never_made
 from storage.payment_attempts import AttemptKind, PaymentAttempt, attempt_by_key, find_attempt, settle_attempt
 from storage.payment_records import find_record
 from storage.sealed_fields import claim_field
@@ -55,9 +57,20 @@ def settle_by_word(connection: Connection, *, deps: Deps, account: str, thing: R
     attempt = None if named is None else find_attempt(connection, attempt=named)
     if attempt is None or not is_of(thing, attempt, account):
         return
+    follow(connection, deps, attempt, thing, now)
     if settle_attempt(connection, attempt=attempt.id, state="done", made=thing.id, now=now):
         shown = refund_shown(thing) if isinstance(thing, Refund) else payout_shown(thing)
         keep_answer(connection, deps, attempt, CREATED, shown, now)
+
+
+def follow(connection: Connection, deps: Deps, attempt: PaymentAttempt, thing: Refund | Payout, now: float) -> None:
+    """An order that the refund is of stands as the refund does; where the buyer did not get it, the operator is told."""
+    if thing.status not in GONE:
+        refund_was_made(connection, attempt=attempt.id, now=now)
+        return
+    order = refund_fell(connection, attempt=attempt.id, now=now)
+    if order is not None:
+        tell_refund_failed(connection, deps, order)
 
 
 def is_of(thing: Refund | Payout, attempt: PaymentAttempt, account: str) -> bool:
@@ -71,6 +84,7 @@ def settle_as_failed(connection: Connection, *, deps: Deps, attempt: PaymentAtte
     """It is proved that the processor never made it."""
     if not settle_attempt(connection, attempt=attempt.id, state="failed", made=None, now=now):
         return False
+    refund_was_never_made(connection, attempt=attempt.id, now=now)
     refusal = not_made("refund" if attempt.kind == "refund" else "payout")
     keep_answer(connection, deps, attempt, refusal.status, refusal.body(deps.ids.new("req_")), now)
     return True

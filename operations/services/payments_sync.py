@@ -8,11 +8,13 @@ from clients.payments.records import ApplicationFee, Charge, Dispute, Listed, Pa
 from operations.deps import Deps
 from operations.services.charge_refunds import refresh_refunds
 from operations.services.invoice_payment import take_payment
+from operations.services.order_payment import take_checkout
 from operations.services.payment_attempts import settle_as_failed
 from operations.services.payment_intake import take_word
 from operations.services.payment_records import Money
 from registry.errors import NotFound
 from storage.connection import Connection
+from storage.order_queue import pending_orders
 from storage.payment_attempts import PaymentAttempt, open_attempts
 from storage.payment_records import lock_account
 from storage.sent_invoices import sent_invoices
@@ -50,7 +52,7 @@ async def bring_up_to_date(deps: Deps, *, organisation: str, account: str) -> in
     payouts = await keep(deps, place, partial(ask.list_payouts, account))
     fees = await keep(deps, place, ask.list_fees)
     settled = await settle_attempts(deps, place, payouts.since, began - PATIENCE_SECONDS)
-    paid = await settle_invoices(deps, place)
+    paid = await settle_invoices(deps, place) + await settle_orders(deps, place)
     return charges.news + refunds.news + disputes.news + payouts.news + fees.news + settled + paid
 
 
@@ -87,7 +89,8 @@ async def settle_attempts(deps: Deps, place: Place, payouts_since: int, before: 
     found = await deps.store.read(open_attempts, account=place.account, most=PAGE)
     settled = 0
     for attempt in found:
-        if attempt.created <= before and await is_absent(deps, place, attempt, payouts_since):
+        # Not since it was begun: a refund of an order is sent again, and then its time begins anew.
+        if attempt.updated <= before and await is_absent(deps, place, attempt, payouts_since):
             settled += await deps.store.write(give_up, deps=deps, attempt=attempt, now=deps.clock.now())
     return settled
 
@@ -118,4 +121,16 @@ async def settle_invoices(deps: Deps, place: Place) -> int:
             continue
         if invoice.status == "paid":
             paid += await deps.store.write(take_payment, account=place.account, invoice=invoice, now=deps.clock.now())
+    return paid
+
+
+async def settle_orders(deps: Deps, place: Place) -> int:
+    """Orders of shops whose buyers have paid and nobody told of."""
+    paid = 0
+    for order in await deps.store.read(pending_orders, account=place.account, most=MOST):
+        try:
+            session = await deps.payments.find_checkout(place.account, order.session or "")
+        except NotFound:
+            continue
+        paid += await deps.store.write(take_checkout, deps=deps, account=place.account, session=session, now=deps.clock.now())
     return paid

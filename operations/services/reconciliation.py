@@ -13,6 +13,7 @@ from operations.services.evidence import LATEST, SKEW, Candidate, Scene, Verdict
 from operations.services.intent_purpose import IntentPurpose
 from operations.services.inventory_purpose import InventoryPurpose
 from operations.services.ledger import settle_failed, settle_issued
+from operations.services.order_purpose import FULFIL, OrderPurpose
 from operations.services.purpose import MANUAL, Purpose, nothing_drawn
 from operations.services.reached import Upstream
 from operations.services.survey import Survey
@@ -232,6 +233,8 @@ def is_alone(connection: Connection, row: IssuanceRow, finding: Finding) -> bool
 
 def purpose_of(connection: Connection, deps: Deps, row: IssuanceRow) -> Purpose:
     """What a row was drawn for, long after its call."""
+    if row.operation == FULFIL:
+        return OrderPurpose(deps, row.key, row.organisation)
     if row.intent is None:
         return InventoryPurpose(row.key, deps.ids.new("req_"), deps.ids)
     intent = find_intent(connection, intent=row.intent, organisation=row.organisation)

@@ -32,13 +32,14 @@ def process(folder: Path, *words: str, **settings: str) -> Generator[subprocess.
                 made.kill()
 
 
-def test_json_is_one_line_with_eight_keys_and_then_it_serves_until_sigterm(tmp_path: Path) -> None:
+def test_json_is_one_line_with_nine_keys_and_then_it_serves_until_sigterm(tmp_path: Path) -> None:
     with process(tmp_path, "--json") as server:
         assert server.stdout is not None
         printed = json.loads(server.stdout.readline())
-        assert list(printed) == ["base_url", "mcp_url", "api_key", "org_id", "database", "upstream", "mode", "pid"]
+        assert list(printed) == ["base_url", "mcp_url", "api_key", "org_id", "database", "upstream", "shop_url", "mode", "pid"]
         assert printed["pid"] == server.pid
         assert printed["mode"] == "demo"
+        assert printed["shop_url"] == printed["base_url"] + "/shop/demo"
         assert printed["database"] == str(tmp_path / "data" / "service.db")
         assert printed["mcp_url"] == printed["base_url"] + "/mcp"
         assert httpx.get(printed["base_url"] + "/health").json()["ok"] is True
@@ -57,7 +58,7 @@ def test_the_tree_says_where_everything_is(tmp_path: Path) -> None:
         server.send_signal(signal.SIGINT)
         rest, log = server.communicate(timeout=20)
     tree = "".join(lines)
-    assert [name for name in ("API", "MCP", "Docs", "OpenAPI", "Database", "Mode", "Key") if f"─ {name}" not in tree] == []
+    assert [name for name in ("API", "MCP", "Shop", "Docs", "OpenAPI", "Database", "Mode", "Key") if f"─ {name}" not in tree] == []
     key = re.search(r"ak_\w{46}", tree)
     assert key is not None and tree.count(key.group()) == 3
     assert "curl -s http://127.0.0.1:" in tree

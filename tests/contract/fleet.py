@@ -1,9 +1,8 @@
 """The simulated network of a stage: one line of account 8101 that has one of everything, and others that are somebody else's."""
 
-import pickle
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from clients.http import Outbound
 from clients.ocs.pool import OcsPool, ocs_limits
@@ -18,6 +17,7 @@ from clients.sandbox.ocs.seed.build import build
 from clients.sandbox.ocs.seed.tokens import TOKENS
 from clients.sandbox.ocs.state import World as Network
 from clients.sandbox.ocs.transport import SandboxTransport
+from tests.originals import Original
 from tests.world import SettableClock
 
 FJORD, ALPINE = TOKENS
@@ -62,7 +62,7 @@ class Own(NamedTuple):
 
 
 @cache
-def staged(start: int) -> tuple[Network, int, bytes]:
+def staged(start: int) -> tuple[Network, int, Original[dict[str, Any]]]:
     """A small network with the line of the stage, before anything else happens there; and what of it may change."""
     network = build(1, start, history_days=3, lines=40)
     line = next(line for line in network.lines_of(ACCOUNT) if line.status == "ACTIVE" and line.sighting and line.cdrs)
@@ -80,7 +80,7 @@ def staged(start: int) -> tuple[Network, int, bytes]:
     for package, number in zip(line.packages, DOCUMENTED_PACKAGES, strict=True):
         network.packages[number] = network.packages.pop(package.id)
         package.id = number
-    return network, line.id, pickle.dumps({name: getattr(network, name) for name in CHANGING})
+    return network, line.id, Original({name: getattr(network, name) for name in CHANGING})
 
 
 def template(network: Network, name: str) -> int:
@@ -91,7 +91,7 @@ def template(network: Network, name: str) -> int:
 def new_network(start: int, place: int) -> tuple[Network, Own]:
     """A network of its own for each stage; what organisations make there has numbers that no other stage's network uses."""
     original, line_id, changing = staged(start)
-    network = replace(original, **pickle.loads(changing))
+    network = replace(original, **changing.copy())
     # Nor has an eSIM that it draws from stock an ICCID that another stage's network has: all stages have one ledger.
     for number, free in enumerate(stock(network)):
         free.imsis[-1].iccid = f"89883037{place:06d}{number:05d}"

@@ -29,7 +29,7 @@ from storage.issuance import Drawn, NewIssuance, begin_issuance, issue
 from tests.contract.fleet import ACCOUNT, FJORD, Own, drawn, new_network, opened
 from tests.contract.founding import found
 from tests.contract.payments import prepared, signature
-from tests.registry.ledgers import AuditRow, audited, used_by
+from tests.registry.ledgers import AuditRow, audited, audited_by, audited_of, used_by
 from tests.world import HOST, ORIGIN, SITE, Credentials, World, open_world
 from transports.http.asgi import Receive, Scope, Send
 from transports.http.inner import Inner
@@ -316,8 +316,12 @@ class House:
         total = await self.world.store.read(used_by, organisation=organisation)
         return total - self.world.blocks.unspent(organisation, period)
 
-    async def committed(self) -> list[AuditRow]:
-        """Audit rows that were committed with their call: nothing buffered is written for this."""
+    async def committed(self, *, request: str | None = None, organisation: str | None = None) -> list[AuditRow]:
+        """Audit rows that were committed with their call, of all or of one: nothing buffered is written for this."""
+        if request is not None:
+            return await self.world.store.read(audited_by, request=request)
+        if organisation is not None:
+            return await self.world.store.read(audited_of, organisation=organisation)
         return await self.world.store.read(audited)
 
 

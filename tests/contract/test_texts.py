@@ -37,18 +37,21 @@ def texts() -> Iterator[tuple[str, str]]:
                     yield f"{file.relative_to(TREE)}:{node.lineno}", node.value
 
 
-TEXTS = list(texts())
+@pytest.fixture(scope="module")
+def source_texts() -> list[tuple[str, str]]:
+    """All of them: read when they are asked for, since every worker imports this file."""
+    return list(texts())
 
 
-def test_no_text_speaks_of_an_operation_that_is_not_declared() -> None:
+def test_no_text_speaks_of_an_operation_that_is_not_declared(source_texts: list[tuple[str, str]]) -> None:
     later = set(ROWS) - set(CATALOGUE.operations)
     assert {id for id in later if WORD.fullmatch(id)} == later, "a name that the pattern does not see"
-    assert [(place, word) for place, text in TEXTS for word in WORD.findall(text) if word in later] == []
+    assert [(place, word) for place, text in source_texts for word in WORD.findall(text) if word in later] == []
 
 
-def test_no_text_speaks_of_a_route_that_is_not_declared() -> None:
+def test_no_text_speaks_of_a_route_that_is_not_declared(source_texts: list[tuple[str, str]]) -> None:
     declared = [re.compile(f"{o.method} " + re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(o.path))) for o in CATALOGUE.operations.values()]
-    named = [(place, f"{method} {path}") for place, text in TEXTS for method, path in ROUTE.findall(text)]
+    named = [(place, f"{method} {path}") for place, text in source_texts for method, path in ROUTE.findall(text)]
     assert [found for found in named if not any(route.fullmatch(found[1]) for route in declared)] == []
     assert any("{" in route for _, route in named), "a pattern that sees nothing proves nothing"
 
@@ -67,9 +70,9 @@ def test_a_balance_says_that_it_may_be_the_service_s(id: str) -> None:
     assert "managed_balance" in {fault.code for fault in faults_of(CATALOGUE.operations[id])}
 
 
-def test_the_line_of_the_examples_is_in_the_simulated_network() -> None:
+def test_the_line_of_the_examples_is_in_the_simulated_network(source_texts: list[tuple[str, str]]) -> None:
     network = build(1, int(NOON), history_days=0)
     (line,) = [line for line in network.lines.values() if line.iccid == DOCUMENTED_ICCID]
     assert line.account_id == ACCOUNT
-    written = {word for _, text in TEXTS for word in re.findall(r"\b8988303[0-9]{12}\b", text)}
+    written = {word for _, text in source_texts for word in re.findall(r"\b8988303[0-9]{12}\b", text)}
     assert DOCUMENTED_ICCID in written

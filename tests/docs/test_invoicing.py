@@ -14,6 +14,7 @@ from tests.docs.reader import as_reader, done
 from tests.running import Running, running
 
 PAGE = "invoicing.md"
+ANOTHER = 'reseller keys create key --org "$(reseller org create Nordwind --tier enterprise --email admin@nordwind.example)"'
 IMPORTED = "lines 3, stored 2, skipped 1, bad 0"
 
 
@@ -51,9 +52,10 @@ def test_what_the_page_says_of_batches_is_what_is_declared() -> None:
 def test_an_account_is_let_in_as_the_page_on_payments_says(service: Running, place: Path) -> None:
     [block] = blocks("sh", document="payments.md")
     begin, complete = block.text.strip().splitlines()
-    page = json.loads(done(place, begin, **as_reader(service)))["url"]
+    other = {**as_reader(service), "RESELLER_API_KEY": done(place, ANOTHER, SERVICE_DATA="invoicing").split()[0]}
+    page = json.loads(done(place, begin, **other))["url"]
     back = httpx.post(page, data={"account": "new", "do": "allow"}).headers["location"]
     given = parse_qs(urlsplit(back).query)
     assert urlsplit(back).path == "/auth/payments"
-    said = done(place, complete, **as_reader(service), code=given["code"][0], state=given["state"][0])
+    said = done(place, complete, **other, code=given["code"][0], state=given["state"][0])
     assert json.loads(said)["status"] == "active"

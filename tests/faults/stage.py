@@ -1,6 +1,5 @@
 """An operator with one of everything: every operation that reaches the network, ready to be called over and over."""
 
-import pickle
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -103,7 +102,7 @@ async def too_late(seconds: float) -> None:
 @asynccontextmanager
 async def open_stage(folder: Path, *, wait: Wait = too_late, seconds: float = 20.0) -> AsyncGenerator[Stage]:
     """Everything connected; a template and a zone are the managed organisation's own."""
-    sandbox = Sandbox(lambda: pickle.loads(pristine(1, int(NOON), 3)), wall=lambda: NOON, sleep=wait)
+    sandbox = Sandbox(lambda: pristine(1, int(NOON), 3).copy(), wall=lambda: NOON, sleep=wait)
     async with open_world(folder, CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as world:
         network = await world.network()
         world.pipeline.deps = replace(world.pipeline.deps, ocs=patient(world, world.sandbox, seconds))

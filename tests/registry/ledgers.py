@@ -56,9 +56,13 @@ class SealedRow(NamedTuple):
     body: str
 
 
-AUDITED = Query(AuditRow, sa.select(*(AUDIT.c[name] for name in AuditRow._fields)).order_by(AUDIT.c.id))
+AUDIT_ROWS = sa.select(*(AUDIT.c[name] for name in AuditRow._fields)).order_by(AUDIT.c.id)
+AUDITED = Query(AuditRow, AUDIT_ROWS)
+AUDITED_BY = Query(AuditRow, AUDIT_ROWS.where(AUDIT.c.request_id == sa.bindparam("request")))
+AUDITED_OF = Query(AuditRow, AUDIT_ROWS.where(AUDIT.c.organisation == sa.bindparam("organisation")))
 CLAIMED = Query(ClaimRow, sa.select(*(CLAIM.c[name] for name in ClaimRow._fields)).order_by(CLAIM.c.key))
 USED = Query(UsedRow, sa.select(QUOTA.c.organisation, QUOTA.c.used))
+USED_BY = Query(UsedRow, sa.select(QUOTA.c.organisation, QUOTA.c.used).where(QUOTA.c.organisation == sa.bindparam("organisation")))
 PENDING = Query(TokenRow, sa.select(TOKEN.c.operation, TOKEN.c.expires_at))
 SEALED = Query(SealedRow, sa.select(CLAIM.c.body).where(CLAIM.c.body.is_not(None)))
 SET_USED = Command(
@@ -75,6 +79,16 @@ def audited(connection: Connection) -> list[AuditRow]:
     return connection.all(AUDITED)
 
 
+def audited_by(connection: Connection, *, request: str) -> list[AuditRow]:
+    """What one request left in it."""
+    return connection.all(AUDITED_BY, request=request)
+
+
+def audited_of(connection: Connection, *, organisation: str) -> list[AuditRow]:
+    """What one organisation's calls left in it."""
+    return connection.all(AUDITED_OF, organisation=organisation)
+
+
 def claimed(connection: Connection) -> list[ClaimRow]:
     """Every claimed key."""
     return connection.all(CLAIMED)
@@ -86,6 +100,11 @@ def used(connection: Connection) -> dict[str, int]:
     for row in connection.all(USED):
         total[row.organisation] = total.get(row.organisation, 0) + row.used
     return total
+
+
+def used_by(connection: Connection, *, organisation: str) -> int:
+    """Calls charged or leased by one organisation, over all periods: it is asked often where there are many."""
+    return sum(row.used for row in connection.all(USED_BY, organisation=organisation))
 
 
 def pending(connection: Connection) -> list[TokenRow]:

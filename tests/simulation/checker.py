@@ -11,6 +11,7 @@ from tests.simulation.provider import Dispatch
 
 DRAW, DELETE = "affectPackageToSubscriber", "deleteSubscriberPackage"
 OUTSIDER = -1
+TRAFFIC_LIMIT = 100
 DELIVERED, DEAD = 1, 2
 SURE_REFUSALS = ("code100", "code14")
 """After these a roll-back has done nothing, and says so: another may be sent."""
@@ -68,6 +69,8 @@ class Ending:
     """Event and endpoint of each POST that its receiver took."""
     packages: set[int]
     """Packages that are on a line at the end, as the upstream says."""
+    sold: frozenset[Key] = frozenset()
+    """Orders of shops, which the traffic limit makes wait: after it nothing was done, for sure, and they are sent again."""
 
 
 def check(ending: Ending) -> list[str]:
@@ -91,6 +94,8 @@ def check_log(ending: Ending) -> list[str]:
     """Whatever reached the upstream was sent for a call of a client, who wanted it."""
     broken: list[str] = []
     for entry in ending.log:
+        if is_top_up(entry):
+            continue
         key = ending.history.of_call.get(entry.by)
         if entry.by != OUTSIDER and (key is None or key not in ending.wanted):
             broken.append(f"{entry} was sent for nobody")
@@ -226,9 +231,17 @@ def draws(ending: Ending) -> dict[Key, list[Dispatch]]:
     """What was sent to draw an eSIM, per key, as the upstream counts it."""
     found: dict[Key, list[Dispatch]] = defaultdict(list)
     for entry in ending.log:
+        if is_top_up(entry):
+            continue
         if entry.method == DRAW and entry.by != OUTSIDER and (key := ending.history.of_call.get(entry.by)) is not None:
-            found[key].append(entry)
+            if entry.code != TRAFFIC_LIMIT or key not in ending.sold:
+                found[key].append(entry)
     return found
+
+
+def is_top_up(entry: Dispatch) -> bool:
+    """Onto a line, not from stock: the judge of sales looks at these."""
+    return entry.method == DRAW and entry.line is not None
 
 
 def by_key(records: Iterable[Record]) -> dict[Key, list[Record]]:

@@ -19,6 +19,7 @@ from tests.simulation.errands import draw_errands
 from tests.simulation.history import History, Key, Record
 from tests.simulation.loop import SimLoop
 from tests.simulation.machines import Machines
+from tests.simulation.market import Market
 from tests.simulation.outsider import Outsider
 from tests.simulation.provider import Dispatch, Provider
 from tests.simulation.receivers import Receivers
@@ -31,6 +32,8 @@ HEALING_ROUNDS = 400
 LOOKS = 12
 """How often the healed service looks into what is unknown before it is left alone for a night."""
 LOOK_SECONDS, NIGHT_SECONDS = 240.0, 86_400.0
+SELLING = 3
+"""One episode of so many has shops, buyers and a payment processor."""
 CACHED_SECONDS = 61.0
 """For how long a process may believe a wrong answer to a read."""
 
@@ -66,7 +69,7 @@ def run_episode(stage: Stage, seed: int, look: Callable[[Episode], object] | Non
     tenants.disk.renew()
     loop = SimLoop(rng)
     try:
-        episode = Episode(loop, rng, tenants)
+        episode = Episode(loop, rng, tenants, seed)
         broken = loop.run_until_complete(episode.run())
         broken += [f"fault in the background: {error!r}" for error in loop.faults]
         if look is not None:
@@ -79,7 +82,7 @@ def run_episode(stage: Stage, seed: int, look: Callable[[Episode], object] | Non
 class Episode:
     """The cast and the play."""
 
-    def __init__(self, loop: SimLoop, rng: Random, tenants: Tenants) -> None:
+    def __init__(self, loop: SimLoop, rng: Random, tenants: Tenants, seed: int) -> None:
         self._loop, self._rng, self._tenants = loop, rng, tenants
         calm = rng.random() < 0.1
         stock = {tenant.account: 2 + int(rng.random() * 6) for tenant in tenants.all}
@@ -104,6 +107,8 @@ class Episode:
         self.errands = draw_errands(rng, tenants.all, 1 + int(rng.random() * 4))
         self.outsider = Outsider(rng, self.outside.provider, list(stock))
         self.ending: Ending | None = None
+        sells = seed % SELLING == 1
+        self.market = Market(loop, self.outside, self.machines, self.history, tenants, seed, calm=calm) if sells else None
 
     async def run(self) -> list[str]:
         """Play, heal, judge."""
@@ -115,17 +120,23 @@ class Episode:
                 group.start_soon(self.outsider.run)
                 for errand in self.errands:
                     group.start_soon(clients.run, errand)
+                for visit in [] if self.market is None else self.market.visits:
+                    group.start_soon(visit)
             last = await self._heal(clients)
         finally:
             self.machines.end()
+            if self.market is not None:
+                self.market.end()
             await anyio.sleep(1)  # what was cancelled ends
         self.ending = self.outside.disk.transact(self._ending, clients=clients, last=last)
-        return check(self.ending) + [f"a fault of ours: {bug}" for bug in self.outside.bugs] + self._forged()
+        sold = [] if self.market is None else self.market.judge()
+        return check(self.ending) + sold + [f"a fault of ours: {bug}" for bug in self.outside.bugs] + self._forged()
 
     def digest(self) -> str:
         """The same for the same seed."""
         ending, outside = self.ending, self.outside
         after = [] if ending is None else [*ending.told, *ending.rows, *sorted(ending.deliveries)]
+        after += [] if self.market is None else self.market.told()
         return self.history.digest(outside.provider.log, outside.receivers.receipts, outside.reports, after)
 
     def dispatches(self) -> list[Dispatch]:
@@ -141,12 +152,19 @@ class Episode:
         outside.store_faults.rate = outside.upstream_faults.rate = outside.receivers.rate = 0.0
         outside.points.spare()
         self.machines.heal()
+        if self.market is not None:
+            self.market.heal()
         await self._settle()
         await anyio.sleep(CACHED_SECONDS)
         for errand in self.errands:
             await self.machines.round()
             await clients.final(errand)
+        if self.market is not None:
+            await self.market.final()
         await self._settle()
+        if self.market is not None:
+            self.market.tell()
+            await self._settle()
         last: dict[Key, Record] = {}
         for errand in self.errands:
             await clients.look(errand)
@@ -158,10 +176,12 @@ class Episode:
         for looks in range(1, HEALING_ROUNDS + 1):
             await self.machines.round()
             due, unknown, busy = self.outside.disk.raw.execute(DUE).fetchone()
-            if due is None and not unknown and not busy:
+            coming = None if self.market is None else self.market.wait
+            if due is None and coming is None and not unknown and not busy:
                 return
             waits = [NIGHT_SECONDS if looks == LOOKS else LOOK_SECONDS] if unknown else []
             waits += [] if due is None else [due / 1000 - self.machines.all[0].clock.now()]
+            waits += [] if coming is None else [coming]
             # What is due may wait for a place that a dead process holds until its lease ends.
             await anyio.sleep(max(5.0, min(waits, default=30.0)))
         self.outside.bugs.append(f"something is still due after {HEALING_ROUNDS} rounds")
@@ -174,4 +194,5 @@ class Episode:
 
     def _ending(self, connection: Connection, *, clients: Clients, last: dict[Key, Record]) -> Ending:
         del connection
-        return read_ending(self.outside, self._tenants, self.history, self.errands, clients.intents, last)
+        sold = {} if self.market is None else self.market.wanted
+        return read_ending(self.outside, self._tenants, self.history, self.errands, clients.intents, last, sold)

@@ -140,6 +140,6 @@ class SimLoop(BaseEventLoop):
     def _note(self, loop: object, context: dict[str, Any]) -> None:
         """Faults that nobody was there to hear of; an episode must have none. What a crash broke off is none."""
         error = context.get("exception")
-        if isinstance(error, Crashed):
+        if isinstance(error, Crashed) or (isinstance(error, BaseExceptionGroup) and error.split(Crashed)[1] is None):
             return
         self.faults.append(error if isinstance(error, BaseException) else RuntimeError(str(context.get("message"))))

@@ -43,6 +43,8 @@ class Dispatch(NamedTuple):
     package: int | None
     fault: str | None
     code: int
+    line: str | None = None
+    """The ICCID of the line that a package was to be put on, where the call named one."""
 
 
 @dataclass(slots=True)
@@ -138,7 +140,9 @@ class Provider:
         given: Members = params if isinstance(params, dict) else {}
         account, template = given.get("accountForSubs"), given.get("packageTemplateId")
         iccid, package = effect.get("iccid"), effect.get("package")
-        self.log.append(Dispatch(self._clock(), by, method, account, template, bool(effect), iccid, package, fault, code))
+        onto = self.lines.get(given["subscriber"]["subscriberId"]) if "subscriber" in given else None
+        line = None if onto is None else onto.iccid
+        self.log.append(Dispatch(self._clock(), by, method, account, template, bool(effect), iccid, package, fault, code, line))
 
     def _affect(self, params: Members, version: str) -> tuple[Members, Members]:
         line = self._drawn(params)

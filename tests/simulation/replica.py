@@ -1,8 +1,8 @@
 """One run of the service in an episode: the real pipeline, ledger, journal, client and worker over simulated ports."""
 
 from asyncio import AbstractEventLoop, Task
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -16,20 +16,25 @@ from clients.payments.client import ProcessorClient, ProcessorSettings
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
 from operations.services.read_cache import ReadCache
+from operations.services.shop_checkout import Begun, begin_order, begin_top_up
 from operations.services.stock import StockRoom
 from registry.answer import answer
 from registry.call import Call, Reply
-from registry.errors import StoreUnavailable
+from registry.errors import NotFound, StoreUnavailable
 from registry.limits import Limits
 from registry.pipeline import Pipeline
 from registry.ports import SharedSecrets, Site
 from storage.directory import StoreDirectory
 from storage.journal import StoreJournal
+from storage.orders import find_order
 from storage.quota import QuotaBlocks
 from storage.replicas import renew
 from storage.sealing import Keyring
+from storage.storefront_plans import StorefrontPlan
+from storage.storefronts import Storefront
 from tests.simulation.clock import SimClock, SimIds
 from tests.simulation.crash_points import CrashPoints
+from tests.simulation.payments import Payments
 from tests.simulation.process import Process
 from tests.simulation.provider import Provider
 from tests.simulation.receivers import Receivers, SimSender
@@ -37,6 +42,7 @@ from tests.simulation.road import CALLER, SimOutbound, SimRoad
 from tests.simulation.store import SimDisk, SimStore, StoreFaults
 from tests.simulation.upstream_faults import UpstreamFaults
 from transports.issuance_chores import reconciliation, recovery
+from transports.shop_chores import shop_chores
 from transports.worker import Worker
 
 SITE = Site(
@@ -52,7 +58,9 @@ LIMITS = Limits(burst_enabled=False)
 OUTBOUND = OutboundLimits(total_seconds=WIRE.total_seconds)
 TOKEN = "simulated-token"
 NO_PAYMENTS = ProcessorClient(ProcessorSettings(key="", webhook_secrets=()), Outbound())
-"""Nothing here pays."""
+"""Where nothing is sold."""
+STOREFRONT_KEY = "storefront-key-of-the-simulation"
+WEBHOOK = "operator_billing_payments_webhook"
 RENEW_SECONDS = 10.0
 WORK_SECONDS = 8.0
 
@@ -73,6 +81,10 @@ class Outside:
     slow_reads: bool
     reports: list[str]
     bugs: list[str]
+    payments: Payments | None = None
+    """Where something is sold."""
+    calls: dict[str, int] = field(default_factory=dict[str, int])
+    """The number in the history that stands for an order of a shop, which nobody calls for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +107,14 @@ class Replica:
         self.process = process = Process(loop, name)
         self.ids = ids = SimIds(clock, Random(outside.rng.getrandbits(64)))
         self.store = store = SimStore(
-            loop, outside.disk, process, outside.rng, outside.store_faults, slow_reads=outside.slow_reads, points=outside.points
+            loop,
+            outside.disk,
+            process,
+            outside.rng,
+            outside.store_faults,
+            slow_reads=outside.slow_reads,
+            points=outside.points,
+            calls=outside.calls,
         )
         keyring = Keyring(outside.keyring, ids.bytes)
         blocks = QuotaBlocks(store, LIMITS.quota_block)
@@ -103,7 +122,8 @@ class Replica:
         sender = SimSender(loop, clock, process, outside.receivers)
         report = outside.reports.append
         road = SimRoad(loop, outside.provider, process, outside.upstream_faults, outside.points)
-        secrets = SharedSecrets()
+        secrets = SharedSecrets(storefront=STOREFRONT_KEY)
+        pays = outside.payments
         deps = Deps(
             store=store,
             keyring=keyring,
@@ -117,13 +137,14 @@ class Replica:
             post=unheard,
             toolsets=(),
             ocs=OcsPool(SimOutbound(road, OUTBOUND), WIRE, clock),
-            payments=NO_PAYMENTS,
+            payments=NO_PAYMENTS if pays is None else pays.client(loop, process, outside.points),
             reads=ReadCache(clock),
             stock=StockRoom(store, clock, ids),
             replica=self.journal.replica,
             ocs_token=TOKEN,
         )
-        chores = [recovery(store, clock), reconciliation(deps, report)]
+        self.deps = deps
+        chores = [recovery(store, clock), reconciliation(deps, report), *([] if pays is None else shop_chores(deps, report))]
         self.worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=report, chores=chores)
         self.pipeline = Pipeline(
             catalogue=CATALOGUE,
@@ -156,6 +177,30 @@ class Replica:
         reply = await self.process.request(self._numbered(number, call))
         raw = orjson.dumps(reply.refusal.body(call.request_id)) if reply.refusal else reply.body
         return Said(reply.status, orjson.loads(raw), raw, "Idempotent-Replayed" in reply.headers)
+
+    async def hear(self, body: bytes, headers: Mapping[str, str]) -> int:
+        """The processor's webhook; the status that it is answered with."""
+
+        async def whole(limit: int) -> bytes:
+            del limit
+            return body
+
+        operation, request_id = CATALOGUE.operations[WEBHOOK], self.ids.new("req_")
+        call = Call(operation=operation, surface="http", request_id=request_id, headers=headers, read_body=whole)
+        return (await self.process.request(answer(self.pipeline, call, self._bug))).status
+
+    async def sell(self, shop: Storefront, plan: StorefrontPlan, language: str, order: str | None) -> Begun:
+        """As the shop's page begins an order, or a top-up of one."""
+        return await self.process.request(self._sell(shop, plan, language, order))
+
+    async def _sell(self, shop: Storefront, plan: StorefrontPlan, language: str, order: str | None) -> Begun:
+        deps, named = self.deps, {"plan": plan, "language": language, "now": self.clock.now()}
+        if order is None:
+            return await begin_order(deps, shop=shop, **named)
+        row = await self.store.read(find_order, order=order)
+        if row is None:
+            raise NotFound("there is no such order")
+        return await begin_top_up(deps, order=row, **named)
 
     @property
     def ready(self) -> bool:

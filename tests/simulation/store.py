@@ -3,9 +3,11 @@
 import sqlite3
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
 from typing import Concatenate, Literal, ParamSpec, TypeVar
 
+from operations.services import ledger
 from registry.errors import StoreUnavailable
 from storage.connection import Connection
 from storage.entries import begin, close, conclude, settle, settle_result
@@ -14,20 +16,26 @@ from storage.statement import sqlite_dialect
 from tests.databases import migrated_file
 from tests.simulation.crash_points import CrashPoints, Point
 from tests.simulation.process import Process
+from tests.simulation.road import CALLER
 
 P = ParamSpec("P")
 T = TypeVar("T")
 StoreFault = Literal["busy", "full", "crash_before_commit", "crash_after_commit", "commit_unheard"]
 STORE_FAULTS: tuple[StoreFault, ...] = ("busy", "full", "crash_before_commit", "crash_after_commit", "commit_unheard")
 DIALECT = sqlite_dialect()
+NO_CALLS: Mapping[str, int] = {}
 NAMED: Mapping[object, tuple[Point, Point]] = {
     begin: ("before_claim", "after_claim"),
     settle: ("before_claim", "after_save"),
     settle_result: ("before_claim", "after_save"),
     conclude: ("before_save", "after_save"),
     close: ("before_save", "after_save"),
+    ledger.begin: ("before_claim", "after_claim"),
+    ledger.settle_issued: ("before_save", "after_save"),
+    ledger.settle_failed: ("before_save", "after_save"),
+    ledger.settle_unknown: ("before_save", "after_save"),
 }
-"""The transactions that have a name among the crash points."""
+"""The transactions that have a name among the crash points; those of the ledger stand alone where the worker sends."""
 
 
 def empty_image() -> bytes:
@@ -121,8 +129,13 @@ class SimStore:
         *,
         slow_reads: bool = False,
         points: CrashPoints | None = None,
+        calls: Mapping[str, int] = NO_CALLS,
     ) -> None:
-        """`slow_reads`: as on PostgreSQL others may run while a read waits; on SQLite reads take no turn of the loop."""
+        """`slow_reads`: as on PostgreSQL others may run while a read waits; on SQLite reads take no turn of the loop.
+
+        `calls`: the numbers of what the worker sends without a call, by its key in the ledger.
+        """
+        self._calls = calls
         self._loop, self._disk, self._process, self._draw = loop, disk, process, rng.random
         self._faults, self._slow_reads, self._points = faults, slow_reads, points or CrashPoints({})
 
@@ -140,10 +153,13 @@ class SimStore:
         """Run and commit, or fail as the seed says."""
         self._process.check()
         await self._pause()
-        points = NAMED.get(fn)
+        meant = fn.func if isinstance(fn, partial) else fn
+        points = NAMED.get(meant)
         if points is not None:
             self._points.reach(points[0], self._process)
         value = self._transact(self._faults.draw(), lambda connection: fn(connection, *args, **kwargs))
+        if meant is ledger.begin and isinstance(fn, partial):
+            CALLER.set(self._calls.get(fn.keywords["row"].key, 0))
         if points is not None:
             self._points.reach(points[1], self._process)
         await self._pause()

@@ -15,6 +15,7 @@ from storage.sealed_fields import webhook_secret_field
 from storage.sealing import Keyring, new_key_setting
 from tests.simulation.clock import NOON, SimIds
 from tests.simulation.provider import Template
+from tests.simulation.shops import Shop, open_shop
 from tests.simulation.store import SimDisk, empty_image
 
 TEMPLATES = (
@@ -57,6 +58,8 @@ class Tenants:
     disk: SimDisk
     keyring: str
     all: tuple[Tenant, ...]
+    shops: dict[str, Shop]
+    """By organisation."""
 
     @property
     def urls(self) -> dict[str, str]:
@@ -79,7 +82,9 @@ def prepare(*, shared_account: bool) -> Tenants:
         disk.transact(settle_in, ids=ids, keyring=keyring, account=account, endpoints=count)
         for account, count in zip(accounts, ENDPOINTS, strict=True)
     )
-    return Tenants(disk, setting, tenants)
+    named = {"ids": ids, "now": Still().now()}
+    shops = {each.id: disk.transact(open_shop, organisation=each.id, account=each.account, **named) for each in tenants}
+    return Tenants(disk, setting, tenants, shops)
 
 
 def settle_in(connection: Connection, *, ids: SimIds, keyring: Keyring, account: int, endpoints: int) -> Tenant:

@@ -1,6 +1,5 @@
 """A line that changes hands: its country history stays with the account it was of."""
 
-import pickle
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
@@ -156,7 +155,7 @@ async def test_a_slow_network_does_not_keep_the_bridge_waiting(tmp_path: Path, m
         await anyio.sleep_forever()
 
     monkeypatch.setattr(line_account, "PATIENCE_SECONDS", 0.01)
-    sandbox = Sandbox(lambda: pickle.loads(pristine(1, int(NOON), 3)), wall=lambda: NOON, sleep=for_ever)
+    sandbox = Sandbox(lambda: pristine(1, int(NOON), 3).copy(), wall=lambda: NOON, sleep=for_ever)
     async with open_world(tmp_path, CATALOGUE, secrets=SharedSecrets(internal=INTERNAL), sandbox=sandbox) as world:
         line = next(line for line in (await world.network()).lines.values() if line.account_id == OURS)
         world.sandbox.faults.add(Fault(ASKED, delay=60.0))

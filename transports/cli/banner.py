@@ -23,6 +23,8 @@ class Started:
     new_key: str
     """The command that makes another key, as it can be pasted."""
     payments: str = ""
+    shop: str | None = None
+    """Address of the demo's shop, where it has one."""
 
     def as_json(self) -> str:
         """One line; `api_key` is null when the key was made by an earlier start, since only its digest is kept."""
@@ -34,6 +36,7 @@ class Started:
                 "org_id": self.organisation,
                 "database": self.database,
                 "upstream": self.upstream,
+                "shop_url": self.shop,
                 "mode": self.mode,
                 "pid": self.pid,
             }
@@ -51,6 +54,7 @@ class Started:
             ("API", self.site.base_url),
             ("MCP", f"{self.site.mcp_url}  ({self.tools} tools)"),
             ("Sign in", self.site.sign_in_url),
+            *([("Shop", self.shop)] if self.shop else []),
             ("Docs", self.site.docs_url),
             ("OpenAPI", f"{self.site.base_url}/openapi.json"),
             ("Database", self.database),

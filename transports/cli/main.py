@@ -40,9 +40,11 @@ def make_app(words: list[str]) -> typer.Typer:
     from transports.cli.login import login, logout
     from transports.cli.mcp import mcp_app
     from transports.cli.members import members_app
+    from transports.cli.order_settle import settle_one
     from transports.cli.org import org_app
     from transports.cli.payments import payments_app
     from transports.cli.sandbox import sandbox_app
+    from transports.cli.storefront import storefront_app
     from transports.cli.trigger import trigger
     from transports.cli.version import whole
     from transports.cli.webhooks import webhooks_app
@@ -61,6 +63,8 @@ def make_app(words: list[str]) -> typer.Typer:
     app.add_typer(issuance_app, name="issuance")
     app.add_typer(invoice_app, name="invoice")
     app.add_typer(payments_app, name="payments")
+    storefront_app.command("settle")(settle_one)
+    app.add_typer(storefront_app, name="storefront")
     app.add_typer(cdr_app, name="cdr")
     app.add_typer(database_app, name="db")
     app.add_typer(mcp_app, name="mcp")

@@ -100,6 +100,7 @@ def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None
         tools=len(CATALOGUE.chosen(Selection())),
         upstream=settings.ocs_url or "simulated in this process; it keeps only what was issued",
         payments=payments_of(settings),
+        shop=f"{site.base_url}/shop/{demo.shop}" if demo and demo.shop else None,
         new_key=f"{shlex.quote(str(Path(sys.executable).with_name('reseller')))} keys create NAME --data {shlex.quote(str(settings.data))}",
     )
     sys.stdout.write((started.as_json() if as_json else started.as_tree()) + "\n")

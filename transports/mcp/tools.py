@@ -1,6 +1,7 @@
 """Operations as tools: definitions made once, lists cached, and the look-up of a call."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import NamedTuple, cast
 
 import orjson
@@ -32,31 +33,16 @@ class Tools:
 
     def __init__(self, catalogue: Catalogue, *, page_size: int = 100) -> None:
         self._catalogue, self._page_size = catalogue, page_size
-        self._answers: dict[str, Answer] = {}
-        self._tools: dict[str, Tool] = {}
         self._pages: dict[tuple[View, Chosen, str | None], ListToolsResult] = {}
         self._ids: dict[Chosen, frozenset[str]] = {}
 
     def answer(self, operation: AnyOperation) -> Answer:
         """What the operation answers."""
-        found = self._answers.get(operation.id)
-        if found is None:
-            found = self._answers[operation.id] = output_schema(operation.result)
-        return found
+        return output_schema(operation.result)
 
     def tool(self, operation: AnyOperation) -> Tool:
         """The definition, made when it is first asked for."""
-        found = self._tools.get(operation.id)
-        if found is None:
-            found = self._tools[operation.id] = Tool(
-                name=operation.id,
-                title=None if operation.title == title_of(operation.id) else operation.title,  # a title that says no more is left out
-                description=description(operation),
-                input_schema=input_schema(operation, operation.tool_defaults),
-                output_schema=self.answer(operation).schema,
-                annotations=annotations(operation),
-            )
-        return found
+        return definition(operation)
 
     def schema(self, name: str) -> Mapping[str, object] | None:
         """The input schema of a tool; asked before anyone is identified, and it tells nothing that is not public."""
@@ -110,6 +96,19 @@ class Tools:
         )
         # The server takes a mapping as it is, and dumping sixty tools again for every list costs 3 ms.
         return cast(ListToolsResult, result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"ttl_ms", "cache_scope"}))
+
+
+@cache
+def definition(operation: AnyOperation) -> Tool:
+    """An operation as a tool: it says nothing of a caller or a catalogue, so there is one in a process."""
+    return Tool(
+        name=operation.id,
+        title=None if operation.title == title_of(operation.id) else operation.title,  # a title that says no more is left out
+        description=description(operation),
+        input_schema=input_schema(operation, operation.tool_defaults),
+        output_schema=output_schema(operation.result).schema,
+        annotations=annotations(operation),
+    )
 
 
 def start_of(ids: list[str], cursor: str | None, page_size: int) -> int:

@@ -88,6 +88,18 @@ def open_standard_account(state: State, *, name: str = "Own account", country: s
     return row
 
 
+def open_resident(state: State, id: str) -> Account:
+    """An Express account that takes payments, as if it had been made and onboarded long ago: nothing is told of it."""
+    active = {"card_payments": "active", "transfers": "active"}
+    state.accounts[id] = row = Account(
+        id, state.now(), country="DE", currency="eur", email="demo@example.com", name="Demo Telecom", capabilities=active
+    )
+    row.charges_enabled = row.payouts_enabled = row.details_submitted = True
+    row.business_type, row.bank = "company", state.new_id("ba_")
+    row.delay_days, row.swept = 3, state.now() // 86_400
+    return row
+
+
 def authorize_oauth(state: State, account: str, scope: str = "read_write") -> str:
     """The owner lets the platform in: the code that the platform changes for access, once and within five minutes."""
     found(state.accounts, account, "account")

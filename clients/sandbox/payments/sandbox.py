@@ -42,14 +42,20 @@ class PaymentsSandbox:
         client_id: str = "ca_simulated_processor",
         state_file: Path | None = None,
         seed: int = 1,
+        resident: str = "",
         report: Callable[[str], None] = lambda text: None,
     ) -> None:
         """`pages_url`: where people reach its pages. `webhook_url`: where its events go. `wall`: the time it believes in.
 
         `client_id`: of the platform, for those who let it into an account that they have. `report` is told when the state file cannot
         be read.
+
+        `resident`: an account that is there from the beginning, ready to be paid, whatever became of the state.
+        Choice: its id is told, not drawn, so that a database may name it before anybody has asked this processor anything, and so that
+        the processes that keep no file agree on it.
         """
         self.wall, self.pages_url, self.key, self.seed = wall, pages_url, key, seed
+        self.resident = resident
         self.webhook_secret, self.webhook_url, self.client_id = webhook_secret, webhook_url, client_id
         self.faults = Faults()
         self.calls: deque[Called] = deque(maxlen=REMEMBERED)
@@ -80,6 +86,7 @@ class PaymentsSandbox:
         async with self._kept.turn(writes=writes) as state:
             enter(state, now=self.wall(), pages_url=self.pages_url, live=self.live)
             state.client_id = self.client_id
+            self._settle(state)
             catch_up(state)
             yield state
 
@@ -151,6 +158,13 @@ class PaymentsSandbox:
         from clients.sandbox.payments.api import Api
 
         return Api(key=self.key)
+
+    def _settle(self, state: State) -> None:
+        """The resident moves in where it is not."""
+        if self.resident and self.resident not in state.accounts:
+            from clients.sandbox.payments.onboarding import open_resident
+
+            open_resident(state, self.resident)
 
     def _begin(self) -> State:
         from clients.sandbox.payments.state import new_state

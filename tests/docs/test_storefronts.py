@@ -1,0 +1,94 @@
+"""Every command of the page on shops, in their order, against a service on the embedded default; and its figures are those of the code."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import httpx
+import pytest
+
+from operations.catalogue import CATALOGUE
+from operations.services.order_fulfilment import PATIENCE_SECONDS
+from operations.services.order_status import OrderStatus
+from operations.services.shop_checkout import LOOK_SECONDS, OPEN_SECONDS
+from operations.services.shop_readiness import Reason
+from operations.services.shop_texts import LANGUAGES_FOLDER, languages
+from operations.services.top_up_review import CLEAR_SECONDS
+from operations.storefronts.storefront_fields import MOST_LOGO
+from registry.limits import Limits
+from registry.operation import Auth
+from tests.docs.blocks import ROOT, blocks
+from tests.docs.reader import ADDRESS, as_reader, done, find
+from tests.running import Running, running
+
+PAGE = "storefronts.md"
+VISIT = "python examples/shop_visit.py"
+STOREFRONT_KEY = "the-key-of-a-shops-own-server"
+
+
+@pytest.fixture(scope="module")
+def service(place: Path) -> Iterator[Running]:
+    with running(place / "shops", {"SERVICE_STOREFRONT_API_KEY": STOREFRONT_KEY}) as server:
+        yield server
+
+
+def test_the_page_leads_from_a_new_shop_to_a_buyer_who_is_erased(service: Running, place: Path) -> None:
+    whole = "\n".join(block.text for block in blocks("sh", document=PAGE)[1:])
+    said = done(place, whole, **as_reader(service), SERVICE_STOREFRONT_API_KEY=STOREFRONT_KEY)
+    assert '"slug":"nordics-1gb"' in said and '"status":"published"' in said
+    assert '"ready":true' in said
+    assert "eSIM: Your eSIM is ready; a QR code" in said
+    assert '"status": "ready"' in said
+    assert '"usedBytes":0' in said
+    assert '"activation_code":"LPA:1$' in said
+    assert '"erased":2' in said
+    japan = httpx.get(f"{service.base_url}/api/hosted/fjord-japan").json()
+    assert [plan["name"] for plan in japan["plans"]] == ["Japan 3 GB"]
+
+
+def test_the_visit_to_the_demo_is_that_of_the_readme() -> None:
+    """It is run there."""
+    assert find(VISIT) == blocks("sh", document=PAGE)[0].text
+    assert f"{ADDRESS}/shop/demo" in text()
+
+
+def text() -> str:
+    return (ROOT / "docs" / PAGE).read_text()
+
+
+def test_the_page_names_every_reason_every_status_and_every_language() -> None:
+    assert [name for name in (*get_args(Reason), *get_args(OrderStatus)) if f"`{name}`" not in text()] == []
+    assert LANGUAGES_FOLDER.relative_to(ROOT).as_posix() + "/" in text()
+    assert [language for language in languages() if f"`{language}.toml`" not in text()] == []
+
+
+def test_the_page_names_every_call_of_a_shops_own_server_and_whether_it_needs_the_key() -> None:
+    kinds = {Auth.PUBLIC: "not asked for", Auth.STOREFRONT: "always", Auth.STOREFRONT_OPEN: "where it is set"}
+    told = {
+        path: kind for paths, kind in re.findall(r"^\| (`[A-Z]+ /api/.*) \| ([a-z ]+) \|$", text(), re.MULTILINE) for path in calls(paths)
+    }
+    declared = {f"{o.method} {o.path}": kinds[o.auth] for o in CATALOGUE.operations.values() if o.path.startswith("/api/")}
+    assert told == declared
+
+
+def calls(cell: str) -> list[str]:
+    """`GET /a/{b}`, `/c`: two calls, the second of which goes on from the first."""
+    names = [re.sub(r"\?.*", "", name) for name in re.findall(r"`((?:[A-Z]+ )?/[^`]*)`", cell)]
+    return [name if " " in name else names[0] + name for name in names]
+
+
+def test_the_figures_of_the_page_are_those_of_the_code() -> None:
+    limits = Limits()
+    told = (
+        (LOOK_SECONDS, "after ten minutes", 600),
+        (OPEN_SECONDS, "can be paid for an hour", 3600),
+        (PATIENCE_SECONDS, "it is tried again for an hour", 3600),
+        (CLEAR_SECONDS, "a top-up within fifteen", 900),
+        (MOST_LOGO, "at most 32 KiB", 32 * 1024),
+        (limits.orders_per_minute, "begins | 10 a minute", 10),
+        (limits.public_per_minute, "from one network address | 60 a minute", 60),
+        (limits.upstream_writes_per_second, "10 a second for each organisation", 10),
+    )
+    page = " ".join(text().split())
+    assert [words for number, words, meant in told if number != meant or words not in page] == []

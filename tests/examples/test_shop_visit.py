@@ -1,0 +1,91 @@
+"""The example of a visit to a shop, run against a service on the embedded default, and once with a network that can be told."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+
+from tests.cli.network import network
+from tests.cli.reseller import said
+from tests.docs.test_simulated_network import free_port
+from tests.examples.test_money_month import program
+from tests.running import ROOT, Running, running
+
+SECRETS = re.compile(r"LPA:|1\$|ord_|tuc_|acct_|cs_test_|data:image|89\d{15}")
+
+
+def visited(shop: str, *words: str) -> list[str]:
+    done = program("shop_visit.py", shop, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert SECRETS.findall(done.stdout + done.stderr) == []
+    return done.stdout.splitlines()
+
+
+def orders(server: Running) -> list[dict[str, object]]:
+    with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {server.api_key}"}) as http:
+        return http.get("/v1/storefronts/orders").json()["data"]
+
+
+def test_a_buyer_has_an_esim_adds_data_and_closes_the_order_and_what_opens_it_is_not_printed(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as server:
+        lines = visited(f"{server.base_url}/shop/demo", "--plan", "nordics-1gb")
+        [order] = orders(server)
+    steps = [line for line in lines if not line.startswith("order: ")]  # how often the page said where it stands is a matter of speed
+    assert [re.sub(r"ending in \d{4}$", "ending in ...", line) for line in steps] == []
+    assert (order["status"], order["top_ups"], order["storefront"]) == ("ready", 1, "demo")
+    assert order["cancelled_at"] is not None
+
+
+def test_the_figures_move_when_the_phone_is_on_in_a_network_that_is_a_server(tmp_path: Path) -> None:
+    with network(tmp_path) as (control, _):
+        wire = {"SERVICE_OCS_URL": f"{control.base_url}/v1", "SERVICE_OCS_TOKEN": "sandbox-7001-token"}
+        with running(tmp_path / "data", wire) as server:
+            said("org", "connect", server.organisation, "--account", "8101", "--data", str(tmp_path / "data"), cwd=tmp_path)
+            lines = visited(f"{server.base_url}/shop/demo", "--keep", "--network", str(control.base_url).rstrip("/"))
+    assert [line for line in lines if line.startswith(("phone", "usage"))] == [
+        "usage: 3.22 GB of 3.22 GB left",
+        "phone: on in NO, 300 MB used",
+        "usage: 2.92 GB of 3.22 GB left",
+    ]
+
+
+def test_it_pays_only_where_the_processor_is_simulated(tmp_path: Path) -> None:
+    """A shop whose button leads to a page that is none of the simulated processor's."""
+    port = free_port()
+    (tmp_path / "shop").mkdir()
+    form = '<h1>Shop</h1><form method="get" action="/pay/checkout"><input name="plan" value="one"></form>'
+    (tmp_path / "shop" / "index.html").write_text(form)
+    words = [sys.executable, "-c", ELSEWHERE, str(port), str(tmp_path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None and server.stdout.readline()
+        done = program("shop_visit.py", f"http://127.0.0.1:{port}/shop/")
+        server.terminate()
+    assert (done.returncode, done.stdout.splitlines()) == (1, ["shop: Shop; on sale: one", "choice: one"])
+    assert done.stderr == f"the payment page at 127.0.0.1:{port} is no simulated one, so nothing is paid\n"
+
+
+ELSEWHERE = """
+import sys
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+class Handler(SimpleHTTPRequestHandler):
+    def do_POST(self):
+        body = b'<h1>Pay</h1><form action="/card"><input name="number"></form>'
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *words):
+        pass
+import os
+os.chdir(sys.argv[2])
+server = HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+print("listens", flush=True)
+server.serve_forever()
+"""
+
+
+def test_it_needs_nothing_but_the_standard_library() -> None:
+    text = (ROOT / "examples" / "shop_visit.py").read_text()
+    imported = re.findall(r"^(?:import|from) (\w+)", text, re.MULTILINE)
+    assert [name for name in imported if name not in sys.stdlib_module_names] == []

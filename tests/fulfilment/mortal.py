@@ -1,0 +1,84 @@
+"""A store whose process dies at one of its commits: right before it, or right after."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Concatenate, ParamSpec, TypeVar
+
+from registry.errors import StoreUnavailable
+from storage.connection import Connection
+from storage.store import Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Killed(BaseException):
+    """The process is no more: nothing catches this."""
+
+
+@dataclass(slots=True)
+class Mortal:
+    """Dies at the commit `at`, counted from 0; `after`: that one is still written. Nothing is read or written afterwards."""
+
+    store: Store
+    at: int
+    after: bool
+    commits: int = 0
+    dead: bool = False
+
+    @property
+    def dialect_name(self) -> str:
+        """As the real one's."""
+        return self.store.dialect_name
+
+    async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """While it lives."""
+        if self.dead:
+            raise Killed
+        return await self.store.read(fn, *args, **kwargs)
+
+    async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """While it lives."""
+        if self.dead:
+            raise Killed
+        fatal = self.commits == self.at
+        self.commits += 1
+        if fatal and not self.after:
+            self.dead = True
+            raise Killed
+        result = await self.store.write(fn, *args, **kwargs)
+        if fatal:
+            self.dead = True
+            raise Killed
+        return result
+
+    async def aclose(self) -> None:
+        """The real one is somebody else's."""
+
+
+@dataclass(slots=True)
+class Forgetful:
+    """Does not take the commits with these numbers."""
+
+    store: Store
+    refused: set[int]
+    commits: int = 0
+
+    @property
+    def dialect_name(self) -> str:
+        """As the real one's."""
+        return self.store.dialect_name
+
+    async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As the real one."""
+        return await self.store.read(fn, *args, **kwargs)
+
+    async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Unless its number is up."""
+        self.commits += 1
+        if self.commits - 1 in self.refused:
+            raise StoreUnavailable("the database is away")
+        return await self.store.write(fn, *args, **kwargs)
+
+    async def aclose(self) -> None:
+        """The real one is somebody else's."""

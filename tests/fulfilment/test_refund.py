@@ -1,0 +1,137 @@
+"""The money of an order that came to nothing: it goes back once, whatever the processor does, and not what went back by hand."""
+
+import pytest
+
+from clients.sandbox.payments.refunding import fail_refund
+from clients.sandbox.payments.trouble import open_dispute
+from operations.services.payments_sync import bring_up_to_date
+from storage.order_queue import owe_again
+from tests.fulfilment.floor import HOUR, MINUTE, Floor
+
+pytestmark = pytest.mark.anyio
+TROUBLES = [
+    (kind, after, times)
+    for kind in ("timeout", "closed", "error", "garbage", "rate_limited")
+    for after in ((True,) if kind == "garbage" else (False,) if kind == "rate_limited" else (False, True))
+    for times in (1, 30)
+]
+FAILED = "no_inventory"
+
+
+async def failing(floor: Floor) -> str:
+    """An order that was paid and that the stock has no eSIM for."""
+    order = await floor.paid()
+    await floor.empty_stock()
+    return order
+
+
+@pytest.mark.parametrize(("kind", "after", "times"), TROUBLES)
+async def test_a_refund_in_trouble_is_made_once_in_the_end(floor: Floor, kind: str, after: bool, times: int) -> None:
+    order = await failing(floor)
+    await floor.at_processor(kind, after=after, times=times)
+    await floor.work(4, every=MINUTE)
+    await floor.calm()
+    await floor.work(3, every=HOUR)
+    assert (await floor.end(order), floor.refunds()) == (("failed", FAILED, "done"), [1000])
+    await floor.shop.told()
+    await floor.work(3, every=HOUR)
+    assert (floor.refunds(), await floor.is_settled_well(order)) == ([1000], True)
+
+
+@pytest.mark.parametrize("way", ["event", "sync"])
+async def test_a_refund_whose_answers_are_lost_is_done_when_the_processor_tells_of_it(floor: Floor, way: str) -> None:
+    order = await failing(floor)
+    await floor.at_processor("closed", after=True, times=99)
+    await floor.work(2, every=1)
+    assert (await floor.row(order)).refund == "unknown"
+    if way == "event":
+        await floor.shop.told()
+    else:
+        await bring_up_to_date(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
+    row = await floor.row(order)
+    assert (row.refund, row.due_ms, row.lease) == ("done", None, None)
+    asked = await floor.asked_processor()
+    await floor.work(5, every=HOUR)
+    assert (await floor.asked_processor(), floor.refunds()) == (asked, [1000])
+
+
+async def test_a_refund_that_was_surely_never_made_is_made_anew(floor: Floor) -> None:
+    order = await failing(floor)
+    await floor.at_processor("closed", times=99)
+    await floor.work(3, every=1)
+    assert ((await floor.row(order)).refund, floor.refunds()) == ("unknown", [])
+    floor.shop.world.clock.advance(20 * MINUTE)
+    await bring_up_to_date(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
+    assert (await floor.row(order)).refund == "owed"
+    await floor.calm()
+    await floor.work(1, every=1)
+    assert ((await floor.row(order)).refund, floor.refunds()) == ("done", [1000])
+
+
+async def test_what_nobody_can_tell_for_20_hours_is_for_the_operator_and_a_person_tries_it_again(on_both: Floor) -> None:
+    floor = on_both
+    order = await failing(floor)
+    await floor.at_processor("closed", times=9999)
+    await floor.work(25, every=HOUR)
+    row = await floor.row(order)
+    assert (row.refund, row.due_ms) == ("unknown", None)
+    assert [letter.subject for letter in await floor.letters("help@fjord.test")] == [f"A refund failed: {order}"]
+    asked = await floor.asked_processor()
+    await floor.work(2, every=HOUR)
+    assert await floor.asked_processor() == asked
+    await floor.calm()
+    assert await floor.deps.store.write(owe_again, order=order, now=floor.shop.world.clock.now())
+    assert not await floor.deps.store.write(owe_again, order="ord_unknown", now=floor.shop.world.clock.now())
+    await floor.work()
+    assert ((await floor.row(order)).refund, floor.refunds()) == ("done", [1000])
+
+
+async def test_what_the_processor_refuses_is_for_the_operator(floor: Floor) -> None:
+    order = await failing(floor)
+    async with floor.shop.world.payments.turn(writes=True) as state:
+        open_dispute(state, floor.shop.payee, await floor.charge(order))
+    await floor.work(3, every=HOUR)
+    assert (await floor.end(order), floor.refunds()) == (("failed", FAILED, "failed"), [])
+    assert [letter.subject for letter in await floor.letters("help@fjord.test")] == [f"A refund failed: {order}"]
+    assert await floor.shop.world.store.write(owe_again, order=order, now=floor.shop.world.clock.now())
+    await floor.work()
+    assert (await floor.row(order)).refund == "failed"
+
+
+@pytest.mark.parametrize(("by_hand", "told"), [(1000, True), (1000, False), (400, True), (400, False)])
+async def test_what_was_refunded_by_hand_does_not_go_back_twice(floor: Floor, by_hand: int, told: bool) -> None:
+    order = await failing(floor)
+    charge = await floor.charge(order)
+    async with floor.shop.world.client(floor.shop.me.secret) as http:
+        body = {"charge": charge, "amount": by_hand}
+        answer = await http.post("/v1/operator-billing/refunds", json=body, headers={"Idempotency-Key": "k"})
+        assert answer.status_code == 201
+    if told:
+        await floor.shop.told()
+    await floor.work(3, every=1)
+    assert (await floor.row(order)).refund == "done"
+    assert sum(floor.refunds()) == 1000
+
+
+@pytest.mark.parametrize("part", [1000, 300])
+async def test_what_was_refunded_past_us_does_not_go_back_twice(floor: Floor, part: int) -> None:
+    order = await failing(floor)
+    charge = await floor.charge(order)
+    await floor.deps.payments.refund(floor.shop.payee, charge=charge, amount=part, reason=None, key="by-hand", metadata={})
+    await floor.work(3, every=1)
+    assert ((await floor.row(order)).refund, sum(floor.refunds())) == ("done", 1000)
+
+
+async def test_a_refund_that_the_buyers_bank_does_not_take_is_for_the_operator(floor: Floor) -> None:
+    order = await failing(floor)
+    await floor.work(2)
+    await floor.shop.told()
+    [refund] = floor.shop.world.payments.state.book(floor.shop.payee).refunds
+    async with floor.shop.world.payments.turn(writes=True) as state:
+        fail_refund(state, floor.shop.payee, state.book(floor.shop.payee).refunds[refund])
+    await floor.shop.told()
+    assert (await floor.end(order)) == ("failed", FAILED, "failed")
+    assert len(await floor.letters("help@fjord.test")) == 1
+    assert await floor.deps.store.write(owe_again, order=order, now=floor.shop.world.clock.now())
+    await floor.work(2, every=1)
+    assert ((await floor.row(order)).refund, floor.refunds()) == ("done", [1000, 1000])

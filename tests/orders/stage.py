@@ -1,0 +1,186 @@
+"""A shop of an operator of account 8101, its orders in every state, and the ways of buyers, of their shop's server and of the operator."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+
+from clients.payments.records import NewCheckout
+from clients.sandbox.payments.cards import Card
+from clients.sandbox.payments.paying import complete_checkout
+from operations.catalogue import CATALOGUE
+from operations.services.errand import Debts, WorkerErrand
+from operations.services.ledger import Order, draw
+from operations.services.order_purpose import FULFIL, OrderPurpose
+from operations.services.upstream import reach_for
+from registry.limits import Limits, Tier
+from registry.ports import SharedSecrets
+from storage.order_queue import Paid, claim_order, fail_order, pay_order, work_later
+from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session
+from storage.storefront_plans import StorefrontPlan, put_plan
+from storage.storefronts import Storefront, insert_storefront
+from tests.issuance.road import Road
+from tests.issuance.stage import ACCOUNT, TEMPLATE, Stage
+from tests.world import open_world
+
+KEY = "storefront-key-of-the-shops"
+SLUG, ADA, CARD = "fjord-travel", "ada@example.com", Card("4242424242424242", email="ada@example.com")
+OTHER_SPONSOR, RECURRING = 55040, 55020
+SOLD = {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_days": 30, "countries": ["DK", "NO", "SE"]}
+
+
+@dataclass(slots=True)
+class Shop(Stage):
+    """The service with a published shop that sells one plan."""
+
+    payee: str = ""
+    row: Storefront = field(default=None)  # type: ignore[assignment]  # set when it is opened
+    plan: StorefrontPlan = field(default=None)  # type: ignore[assignment]
+    buyer: httpx.AsyncClient = field(default=None)  # type: ignore[assignment]
+    """Somebody who shows nothing."""
+    server: httpx.AsyncClient = field(default=None)  # type: ignore[assignment]
+    """Who shows the storefront key."""
+
+    async def open_another(self, slug: str, *, status: str = "published", organisation: str | None = None) -> Storefront:
+        """One more shop."""
+        now, id = int(self.world.clock.now()), self.world.ids.new("sf_")
+        row = Storefront(id, organisation or self.me.organisation, slug, "Fjord", None, None, None, None, "EUR", status, now, now)
+        assert await self.world.store.write(insert_storefront, row=row)
+        return row
+
+    async def sell(self, slug: str, *, template: int = TEMPLATE, on_sale: bool = True, place: int = 0) -> StorefrontPlan:
+        """A plan of the shop."""
+        now = int(self.world.clock.now())
+        countries = orjson.dumps(SOLD["countries"]).decode()
+        plan = StorefrontPlan(
+            id=self.world.ids.new("sfp_"),
+            storefront=self.row.id,
+            slug=slug,
+            name="Nordic 1 GB",
+            data_mb=1000,
+            validity_days=30,
+            countries=countries,
+            price_cents=900,
+            on_sale=int(on_sale),
+            place=place,
+            template_id=template,
+            account_id=None,
+            product=None,
+            price_id=None,
+            price_mode=None,
+            created=now,
+            updated=now,
+        )
+        return await self.world.store.write(put_plan, row=plan)
+
+    async def order(self, *, top_up_of: str | None = None, shop: Storefront | None = None) -> str:
+        """Somebody is about to pay: its id."""
+        shop = shop or self.row
+        id = self.world.ids.secret("ord_" if top_up_of is None else "tuc_")
+        new = NewOrder(
+            id=id,
+            top_up_of=top_up_of,
+            organisation=shop.organisation,
+            storefront=shop.id,
+            plan=self.plan.id,
+            bought=orjson.dumps(SOLD).decode(),
+            template_id=TEMPLATE,
+            account_id=None,
+            amount=900,
+            currency="EUR",
+            language="en",
+            payee=self.payee,
+            created=self.world.clock.now(),
+        )
+        await self.world.store.write(insert_order, order=new)
+        return id
+
+    async def checkout(self, order: str) -> str:
+        """Its page at the processor: the session's id."""
+        there = "https://reseller.test/shop/fjord-travel"
+        page = NewCheckout(order, "Nordic 1 GB", 900, "EUR", 9, there, there, metadata={"order": order})
+        session = await self.world.pipeline.deps.payments.create_checkout(self.payee, page)
+        named = {"order": order, "session": session.id, "ends": session.expires_at, "look_ms": 0}
+        assert await self.world.store.write(name_session, **named)
+        return session.id
+
+    async def pay_at(self, session: str) -> None:
+        """The buyer pays on the processor's page; nobody has told us yet."""
+        async with self.world.payments.turn(writes=True) as state:
+            complete_checkout(state, self.payee, session, CARD)
+
+    async def paid(self, *, email: str | None = ADA, top_up_of: str | None = None, shop: Storefront | None = None) -> str:
+        """An order that was paid for and that nobody works on yet."""
+        id = await self.order(top_up_of=top_up_of, shop=shop)
+        assert await self.world.store.write(pay_order, order=id, paid=Paid(email, "pi_1", 900, None), now=self.world.clock.now())
+        return id
+
+    async def ready(self, *, email: str | None = ADA) -> str:
+        """An order whose eSIM was drawn, through the ledger."""
+        id = await self.paid(email=email)
+        await self.fulfil(id)
+        assert (await self.stored(id)).status == "ready", await self.stored(id)
+        return id
+
+    async def fulfil(self, id: str) -> None:
+        """Draw its eSIM, as the worker does."""
+        deps, token = self.world.pipeline.deps, self.world.ids.new("lse_")
+        now_ms = int(self.world.clock.now() * 1000)
+        row = await self.world.store.write(claim_order, organisation=self.me.organisation, token=token, now_ms=now_ms)
+        assert row is not None and row.id == id
+        upstream = await reach_for(deps, row.organisation)
+        errand = WorkerErrand(deps, Debts(), organisation=row.organisation, operation_id=FULFIL)
+        purpose = OrderPurpose(deps, id, row.organisation, token)
+        await errand.run(lambda: draw(errand, upstream, Order(id, ACCOUNT, row.template_id), purpose))
+
+    async def failed(self, code: str = "no_inventory") -> str:
+        """An order that got nothing."""
+        id = await self.paid()
+        assert await self.world.store.write(fail_order, order=id, code=code, now=self.world.clock.now())
+        return id
+
+    async def stored(self, id: str) -> OrderRow:
+        """Its row."""
+        row = await self.world.store.read(find_order, order=id)
+        assert row is not None
+        return row
+
+    async def read(self, id: str) -> dict[str, Any]:
+        """The order as its buyer sees it."""
+        said = await self.server.get(f"/api/orders/{id}")
+        assert said.status_code == 200, said.text
+        return said.json()
+
+    async def take_back(self, id: str, *, http: httpx.AsyncClient | None = None) -> httpx.Response:
+        """The storefront's roll-back."""
+        return await (http or self.server).delete(f"/api/orders/{id}")
+
+
+@asynccontextmanager
+async def open_shop(
+    folder: Path, url: str | None = None, *, key: str = KEY, limits: Limits | None = None, concurrency: int = 8
+) -> AsyncGenerator[Shop]:
+    """No fault of ours may happen."""
+    secrets = SharedSecrets(storefront=key)
+    async with open_world(folder, CATALOGUE, url=url, limits=limits or Limits(burst_enabled=False), secrets=secrets) as world:
+        road = Road(world.sandbox)
+        former = world.pipeline.deps
+        world.pipeline.deps = replace(former, ocs=road.pool(world.clock, concurrency))
+        me = await world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
+        payee = await world.connect_payments(me)
+        await world.network()
+        async with world.client(me.secret) as http, world.client() as buyer, world.client(KEY) as server:
+            shop = Shop(world, road, me, http, payee, buyer=buyer, server=server)
+            shop.row = await shop.open_another(SLUG)
+            shop.plan = await shop.sell("nordic-1gb")
+            yield shop
+        await former.ocs.aclose()
+        await world.pipeline.deps.ocs.aclose()
+        assert world.faults == []
+
+
+__all__ = ["ACCOUNT", "ADA", "KEY", "SLUG", "Shop", "open_shop", "work_later"]

@@ -1,0 +1,184 @@
+"""get_storefront_order: the order itself, and nothing to whoever guesses."""
+
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from clients.sandbox.ocs.faults import Fault
+from registry.limits import Limits
+from tests.issuance.stage import DRAW, untold
+from tests.orders.stage import KEY, Shop, open_shop
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_ready_order_holds_its_esim(shop: Shop) -> None:
+    id = await shop.ready()
+    order = await shop.read(id)
+    assert order.pop("id") == id
+    assert order == snapshot(
+        {
+            "object": "storefront.order",
+            "storefront": "fjord-travel",
+            "plan": {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_days": 30, "countries": ["DK", "NO", "SE"]},
+            "status": "ready",
+            "amount": 900,
+            "currency": "EUR",
+            "error": None,
+            "esim": {
+                "iccid": "8988303700000101276",
+                "activation_code": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
+                "qr_code": "LPA:1$smdp.spx-roaming.test$K2-EEHCUZ3-CKVPNUS278F",
+                "smdp_address": "smdp.spx-roaming.test",
+                "matching_id": "K2-EEHCUZ3-CKVPNUS278F",
+            },
+            "refund": None,
+            "top_ups": [],
+            "created": "2027-01-15T12:00:00Z",
+            "paid_at": "2027-01-15T12:00:00Z",
+            "ready_at": "2027-01-15T12:00:00Z",
+            "cancelled_at": None,
+        }
+    )
+
+
+async def test_an_order_that_is_not_paid_holds_nothing(shop: Shop) -> None:
+    order = await shop.read(id := await shop.order())
+    assert order.pop("id") == id
+    assert order == snapshot(
+        {
+            "object": "storefront.order",
+            "storefront": "fjord-travel",
+            "plan": {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_days": 30, "countries": ["DK", "NO", "SE"]},
+            "status": "pending_payment",
+            "amount": 900,
+            "currency": "EUR",
+            "error": None,
+            "esim": None,
+            "refund": None,
+            "top_ups": [],
+            "created": "2027-01-15T12:00:00Z",
+            "paid_at": None,
+            "ready_at": None,
+            "cancelled_at": None,
+        }
+    )
+
+
+async def test_a_failed_order_says_why_and_what_goes_back(shop: Shop) -> None:
+    order = await shop.read(await shop.failed())
+    assert (order["status"], order["error"], order["refund"], order["esim"]) == snapshot(
+        (
+            "failed",
+            {"code": "no_inventory", "message": "The shop had no eSIM left, so what was paid is given back"},
+            {"status": "pending", "amount": 900},
+            None,
+        )
+    )
+
+
+async def test_an_unknown_outcome_needs_review_and_shows_no_esim(shop: Shop) -> None:
+    id = await shop.paid()
+    shop.trouble(Fault(DRAW, drop_after=True))
+    await shop.fulfil(id)
+    order = await shop.read(id)
+    assert (order["status"], order["error"], order["refund"], order["esim"]) == snapshot(
+        (
+            "needs_review",
+            {"code": "OUTCOME_UNKNOWN", "message": "Whether the eSIM was issued is being found out; it is never issued twice"},
+            None,
+            None,
+        )
+    )
+
+
+async def test_top_ups_that_were_paid_for_are_part_of_their_order(shop: Shop) -> None:
+    id = await shop.ready()
+    await shop.order(top_up_of=id)
+    top_up = await shop.paid(top_up_of=id)
+    (shown,) = (await shop.read(id))["top_ups"]
+    assert shown.pop("id") == top_up
+    assert shown == snapshot(
+        {
+            "plan": {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_days": 30, "countries": ["DK", "NO", "SE"]},
+            "status": "paid",
+            "amount": 900,
+            "currency": "EUR",
+            "created": "2027-01-15T12:00:00Z",
+        }
+    )
+
+
+async def test_the_answer_is_for_nobody_s_cache(shop: Shop) -> None:
+    said = await shop.server.get(f"/api/orders/{await shop.order()}")
+    assert said.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.rule("4.6.10")
+async def test_without_a_key_the_id_is_all_that_is_asked_for(open_door: Shop) -> None:
+    id = await open_door.ready()
+    assert (await open_door.buyer.get(f"/api/orders/{id}")).json()["status"] == "ready"
+
+
+@pytest.mark.rule("4.6.10")
+@pytest.mark.rule("5.1.3")
+async def test_with_a_key_it_is_asked_for(shop: Shop) -> None:
+    id = await shop.ready()
+    refused = await shop.buyer.get(f"/api/orders/{id}")
+    assert (refused.status_code, id in refused.text) == (401, False)
+    async with shop.world.client("another-key") as http:
+        assert (await http.get(f"/api/orders/{id}")).status_code == 401
+    assert (await shop.http.get(f"/api/orders/{id}")).status_code == 401
+    assert (await shop.server.get(f"/api/orders/{id}")).status_code == 200
+
+
+@pytest.mark.parametrize("key", ["", "   "])
+async def test_an_empty_key_is_no_key(tmp_path: Path, key: str) -> None:
+    async with open_shop(tmp_path, key=key) as shop:
+        id = await shop.ready()
+        assert (await shop.buyer.get(f"/api/orders/{id}")).status_code == 200
+        for secret in ("", key, KEY):
+            async with shop.world.client(secret) as http:
+                assert (await shop.take_back(id, http=http)).status_code == 401
+                assert (await http.get("/api/orders?storefront=fjord-travel&email=ada@example.com")).status_code == 401
+        assert (await shop.stored(id)).ledger == "issued"
+
+
+@pytest.mark.parametrize("way", ["", "/usage", "/top-up-options"])
+async def test_whatever_is_no_order_s_id_is_answered_alike(open_door: Shop, way: str) -> None:
+    id = await open_door.ready()
+    top_up = await open_door.paid(top_up_of=id)
+    answers = [
+        await open_door.buyer.get(f"/api/orders/{guess}{way}")
+        for guess in ("ord_" + "0" * 26, "x", top_up, id.upper(), f"{id}%0A", f"{id}%20", "%F0%9F%98%80", "ord_" + "0" * 3000)
+    ]
+    assert [answer.status_code for answer in answers] == [404] * len(answers)
+    assert len({str(untold(answer)) for answer in answers}) == 1
+    assert len({answer.headers["content-length"] for answer in answers}) == 1
+    assert untold(answers[0]) == snapshot(
+        {
+            "error": "There is no order with this id",
+            "code": "not_found",
+            "param": "orderId",
+            "hint": "Take it from the link that the buyer got by mail",
+        }
+    )
+
+
+async def test_whoever_guesses_has_ten_guesses_a_minute_and_a_right_id_is_none(tmp_path: Path) -> None:
+    async with open_shop(tmp_path, key="", limits=Limits()) as shop:
+        id = await shop.ready()
+        for number in range(10):
+            assert (await shop.buyer.get(f"/api/orders/ord_{number:026}")).status_code == 404
+        said = await shop.buyer.get("/api/orders/ord_" + "1" * 26)
+        assert (said.status_code, said.json()["code"]) == (429, "rate_limited")
+        assert (await shop.buyer.get(f"/api/orders/{id}")).status_code == 429
+        shop.world.clock.advance(7)
+        assert (await shop.buyer.get(f"/api/orders/{id}")).status_code == 200
+
+
+async def test_the_shop_s_server_is_no_guesser(tmp_path: Path) -> None:
+    async with open_shop(tmp_path, limits=Limits()) as shop:
+        answers = [await shop.server.get(f"/api/orders/ord_{number:026}") for number in range(80)]
+        assert {answer.status_code for answer in answers} == {404}

@@ -1,0 +1,166 @@
+"""rollback_storefront_order: the operator's row and steps, and outcomes that are told apart."""
+
+import pytest
+from inline_snapshot import snapshot
+
+from clients.sandbox.ocs.faults import Fault
+from storage.accounts import set_connection
+from tests.issuance.road import Gate, held
+from tests.issuance.stage import DELETE, TEMPLATE, WRITES, untold
+from tests.orders.stage import Shop
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.rule("3.6.6")
+async def test_a_ready_order_goes_back_to_stock(shop: Shop) -> None:
+    free = await shop.free()
+    id = await shop.ready()
+    before = await shop.read(id)
+    shop.world.clock.advance(60)
+    said = await shop.take_back(id)
+    assert (said.status_code, said.json()) == (
+        200,
+        {**before, "status": "rolled_back", "esim": None, "cancelled_at": "2027-01-15T12:01:00Z"},
+    )
+    assert await shop.free() == free and await shop.states() == {id: "rolled_back"}
+    assert await shop.read(id) == said.json()
+
+
+async def test_again_it_answers_as_before_and_sends_nothing(shop: Shop) -> None:
+    id = await shop.ready()
+    first, asked = await shop.take_back(id), len(shop.world.sandbox.calls)
+    shop.world.clock.advance(60)
+    assert (await shop.take_back(id)).content == first.content
+    assert shop.methods(asked) == []
+
+
+@pytest.mark.rule("3.6.6")
+async def test_the_operator_s_roll_back_is_the_order_s(shop: Shop) -> None:
+    id = await shop.ready()
+    assert (await shop.give_back(id)).json()["data"]["status"] == "rolled_back"
+    order = await shop.read(id)
+    assert (order["status"], order["esim"]) == ("rolled_back", None)
+    assert (await shop.take_back(id)).json() == order
+    assert len(shop.sent(DELETE)) == 1
+
+
+@pytest.mark.rule("3.6.7")
+@pytest.mark.parametrize("state", ["pending_payment", "paid", "failed", "needs_review"])
+async def test_only_a_ready_order_is_rolled_back(shop: Shop, state: str) -> None:
+    if state == "needs_review":
+        id = await shop.paid()
+        shop.trouble(Fault("affectPackageToSubscriber", drop_after=True))
+        await shop.fulfil(id)
+    else:
+        id = await {"pending_payment": shop.order, "paid": shop.paid, "failed": shop.failed}[state]()
+    asked = len(shop.world.sandbox.calls)
+    said = await shop.take_back(id)
+    assert (said.status_code, said.json()["code"]) == (409, "order_not_ready") and f"this one is {state}" in said.json()["error"]
+    assert shop.methods(asked) == []
+
+
+async def test_a_line_with_another_package_stays(shop: Shop) -> None:
+    id = await shop.ready()
+    iccid = (await shop.read(id))["esim"]["iccid"]
+    await shop.http.post(f"/v1/subscribers/{iccid}/packages", json={"packageTemplateId": TEMPLATE}, headers={"Idempotency-Key": "more"})
+    said = await shop.take_back(id)
+    assert (said.status_code, said.json()["code"]) == (409, "line_has_packages")
+    assert (await shop.read(id))["status"] == "ready" and shop.sent(DELETE) == []
+
+
+@pytest.mark.rule("3.6.3")
+@pytest.mark.rule("4.6.11")
+async def test_an_ambiguous_answer_is_told_apart_and_nothing_further_is_sent(shop: Shop) -> None:
+    id = await shop.ready()
+    shop.trouble(Fault(DELETE, drop_after=True))
+    said = await shop.take_back(id)
+    body = untold(said)
+    assert body["details"].pop("idempotency_key") == id
+    assert (said.status_code, body) == snapshot(
+        (
+            502,
+            {
+                "error": "Whether the eSIM was given back is not known; a person at the service has to settle it. "
+                "It is never issued again by itself",
+                "code": "MANUAL_RECONCILIATION_REQUIRED",
+                "hint": "Keep the key, and have whoever runs the service look: reseller issuance list --unknown",
+                "details": {
+                    "status": "rollback_unknown",
+                    "iccid": "8988303700000101276",
+                    "package_id": 3300366,
+                    "account_id": 8101,
+                    "updated_at": "2027-01-15T12:00:00Z",
+                },
+                "outcome_unknown": True,
+            },
+        )
+    )
+    order = await shop.read(id)
+    assert (order["status"], order["esim"], order["error"]) == snapshot(
+        (
+            "rollback_unknown",
+            None,
+            {
+                "code": "MANUAL_RECONCILIATION_REQUIRED",
+                "message": "What became of the eSIM could not be found out by itself: the shop's owner has to look, and was told",
+            },
+        )
+    )
+    asked = len(shop.world.sandbox.calls)
+    for _ in range(3):
+        shop.world.clock.advance(86_400)
+        assert (await shop.take_back(id)).status_code == 502
+    assert [name for name in shop.methods(asked) if name in WRITES] == []
+
+
+async def test_what_was_never_sent_leaves_the_order_ready(shop: Shop) -> None:
+    id = await shop.ready()
+    shop.road.refused.add(DELETE)
+    said = await shop.take_back(id)
+    assert (said.status_code, said.json()["code"], "outcome_unknown" in said.json()) == (502, "ocs_error", False)
+    assert (await shop.read(id))["status"] == "ready"
+    shop.road.refused.clear()
+    assert (await shop.take_back(id)).status_code == 200
+
+
+async def test_while_it_runs_others_are_told_to_wait_and_the_page_shows_it(shop: Shop) -> None:
+    id = await shop.ready()
+    gate = shop.road.gates[DELETE] = Gate()
+    async with held(gate, lambda: shop.take_back(id)) as answers:
+        waiting = await shop.take_back(id)
+        assert (waiting.status_code, waiting.json()["code"], waiting.headers["Retry-After"]) == (409, "idempotency_in_progress", "1")
+        assert (await shop.read(id))["status"] == "rollback_pending"
+        assert (await shop.server.get(f"/api/orders/{id}/usage")).status_code == 409
+    assert answers[0].json()["status"] == "rolled_back"
+
+
+@pytest.mark.parametrize("account", [8102, None])
+async def test_an_organisation_that_lost_its_account_gives_nothing_back(shop: Shop, account: int | None) -> None:
+    id = await shop.ready()
+    mode = None if account is None else "managed"
+    await shop.world.store.write(set_connection, organisation=shop.me.organisation, mode=mode, account_id=account, own_token=None)
+    said = await shop.take_back(id)
+    assert (said.status_code, said.json()["code"]) == ((502, "ocs_error") if account is None else (409, "order_not_ready"))
+    assert shop.sent(DELETE) == [] and await shop.states() == {id: "issued"}
+
+
+@pytest.mark.rule("4.6.11")
+async def test_the_storefront_key_is_needed_always(shop: Shop) -> None:
+    id = await shop.ready()
+    for http in (shop.buyer, shop.http):
+        assert (await shop.take_back(id, http=http)).status_code == 401
+    assert (await shop.read(id))["status"] == "ready"
+
+
+@pytest.mark.rule("5.1.3")
+async def test_where_no_key_is_set_nobody_rolls_back(open_door: Shop) -> None:
+    id = await open_door.ready()
+    for http in (open_door.buyer, open_door.server, open_door.http):
+        assert (await open_door.take_back(id, http=http)).status_code == 401
+    assert await open_door.states() == {id: "issued"}
+
+
+async def test_operators_issue_nothing_under_an_order_s_id(shop: Shop) -> None:
+    said = await shop.issue(await shop.paid())
+    assert (said.status_code, said.json()["param"]) == (400, "idempotency_key")

@@ -1,0 +1,148 @@
+"""get_storefront_order_usage: of the order's own line, while it is the buyer's, and never a guess."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from clients.sandbox.ocs.entities import Package
+from clients.sandbox.ocs.faults import Fault
+from tests.issuance.stage import TEMPLATE
+from tests.orders.stage import Shop
+
+pytestmark = pytest.mark.anyio
+LINE, PACKAGES = "getSingleSubscriber", "listSubscriberPrepaidPackages"
+GB, MB, TELENOR = 2**30, 2**20, 1
+
+
+async def use(shop: Shop, id: str, quantity: int) -> None:
+    """The buyer uses data."""
+    iccid = (await shop.stored(id)).iccid
+    await shop.control("usage", orjson.dumps({"iccid": iccid, "usageType": 33, "quantity": quantity, "networkId": TELENOR}))
+
+
+async def packages(shop: Shop, id: str) -> list[Package]:
+    """What is on the order's line at the network."""
+    return (await shop.line((await shop.stored(id)).iccid or "")).packages
+
+
+async def usage(shop: Shop, id: str) -> dict[str, object]:
+    """The answer."""
+    said = await shop.server.get(f"/api/orders/{id}/usage")
+    assert said.status_code == 200, said.text
+    return said.json()
+
+
+@pytest.mark.rule("4.6.15")
+async def test_before_the_first_use_all_is_left_and_nothing_ends(shop: Shop) -> None:
+    id = await shop.ready()
+    assert await usage(shop, id) == {"usedBytes": 0, "totalBytes": GB, "remainingBytes": GB, "expiresAt": None}
+
+
+@pytest.mark.rule("4.6.15")
+async def test_usage_is_all_that_was_used_since_the_order(shop: Shop) -> None:
+    id = await shop.ready()
+    await use(shop, id, 300 * MB)
+    used = {"usedBytes": 300 * MB, "totalBytes": GB, "remainingBytes": GB - 300 * MB, "expiresAt": "2027-02-14T12:00:00Z"}
+    assert await usage(shop, id) == used
+    iccid = (await shop.stored(id)).iccid
+    await shop.http.post(f"/v1/subscribers/{iccid}/packages", json={"packageTemplateId": TEMPLATE}, headers={"Idempotency-Key": "more"})
+    assert await usage(shop, id) == {**used, "totalBytes": 2 * GB, "remainingBytes": 2 * GB - 300 * MB}
+    shop.world.clock.advance(31 * 86_400)
+    assert await usage(shop, id) == {**used, "totalBytes": 2 * GB, "remainingBytes": GB}
+
+
+async def test_a_package_of_whoever_had_the_sim_before_does_not_count(shop: Shop) -> None:
+    id = await shop.ready()
+    (own,) = await packages(shop, id)
+    held = await packages(shop, id)
+    before = replace(own, id=own.id + 1000)
+    before.assigned, before.data_used = own.assigned - 86_400, 7 * MB
+    held.append(before)
+    assert (await usage(shop, id))["usedBytes"] == 0
+    before.assigned = own.assigned + 1
+    assert (await usage(shop, id))["usedBytes"] == 7 * MB
+
+
+async def test_what_is_blocked_is_not_left(shop: Shop) -> None:
+    id = await shop.ready()
+    (own,) = await packages(shop, id)
+    own.active = False
+    assert await usage(shop, id) == {"usedBytes": 0, "totalBytes": GB, "remainingBytes": 0, "expiresAt": None}
+
+
+@pytest.mark.rule("4.6.15")
+@pytest.mark.rule("7.15")
+@pytest.mark.parametrize("method", [LINE, PACKAGES])
+@pytest.mark.parametrize(
+    "fault", [{"drop_before": True}, {"malformed": True}, {"empty": True}, {"status": 500}, {"code": 3}, {"code": 14}], ids=str
+)
+async def test_a_failure_upstream_is_502_and_never_a_zero(shop: Shop, method: str, fault: dict[str, int]) -> None:
+    id = await shop.ready()
+    shop.trouble(Fault(method, times=None, **fault))  # type: ignore[arg-type]
+    said = await shop.server.get(f"/api/orders/{id}/usage")
+    assert (said.status_code, "usedBytes" in said.text) == (502, False)
+
+
+@pytest.mark.parametrize("answer", [{}, {"packages": []}, {"packages": None}])
+async def test_an_answer_without_the_order_s_package_is_no_zero(shop: Shop, answer: dict[str, object]) -> None:
+    id = await shop.ready()
+    shop.road.answers[PACKAGES] = orjson.dumps({"status": {"code": 0, "msg": "OK"}, PACKAGES: answer})
+    said = await shop.server.get(f"/api/orders/{id}/usage")
+    assert said.status_code in (409, 502) and "usedBytes" not in said.text
+
+
+@pytest.mark.parametrize("missing", ["useddatabyte", "tsassigned"])
+async def test_a_package_that_is_not_told_whole_is_no_zero(shop: Shop, missing: str) -> None:
+    id = await shop.ready()
+    own = (await shop.stored(id)).package_id
+    row = {"pckdatabyte": GB, "useddatabyte": 5, "tsassigned": "2027-01-15T12:00:00"}
+    told = [{**row, "subscriberprepaidpackageid": own}, {**row, "subscriberprepaidpackageid": 1}]
+    del told[1][missing]
+    shop.road.answers[PACKAGES] = orjson.dumps({"status": {"code": 0, "msg": "OK"}, PACKAGES: {"packages": told}})
+    said = await shop.server.get(f"/api/orders/{id}/usage")
+    assert (said.status_code, said.json()["code"]) == (502, "ocs_error")
+
+
+@pytest.mark.parametrize("state", ["pending_payment", "paid", "failed"])
+async def test_an_order_without_an_esim_has_no_usage(shop: Shop, state: str) -> None:
+    id = await {"pending_payment": shop.order, "paid": shop.paid, "failed": shop.failed}[state]()
+    asked = len(shop.world.sandbox.calls)
+    said = await shop.server.get(f"/api/orders/{id}/usage")
+    assert (said.status_code, said.json()["code"], state in said.json()["error"]) == (409, "order_not_ready", True)
+    assert shop.methods(asked) == []
+
+
+async def test_another_buyer_s_use_is_never_shown(shop: Shop) -> None:
+    id = await shop.ready()
+    await shop.take_back(id)
+    shop.world.clock.advance(61)
+    other = await shop.ready(email="bo@example.com")
+    assert (await shop.stored(other)).iccid == (await shop.stored(id)).iccid
+    await use(shop, other, 5 * MB)
+    assert (await usage(shop, other))["usedBytes"] == 5 * MB
+    said = await shop.server.get(f"/api/orders/{id}/usage")
+    assert (said.status_code, said.json()["code"]) == (409, "order_not_ready")
+
+
+async def test_a_sim_that_was_freed_past_us_and_sold_again_shows_nothing(shop: Shop) -> None:
+    id = await shop.ready()
+    (own,) = await packages(shop, id)
+    (await packages(shop, id))[0] = replace(own, id=own.id + 1000)
+    said = await shop.server.get(f"/api/orders/{id}/usage")
+    assert (said.status_code, said.json()["code"]) == (409, "order_not_ready")
+
+
+async def test_a_line_that_was_moved_away_shows_nothing(shop: Shop) -> None:
+    id = await shop.ready()
+    (await shop.line((await shop.stored(id)).iccid or "")).account_id = 8102
+    said = await shop.server.get(f"/api/orders/{id}/usage")
+    assert (said.status_code, said.json()["code"]) == (409, "order_not_ready")
+
+
+@pytest.mark.rule("4.6.15")
+async def test_an_iccid_in_the_request_is_refused(shop: Shop) -> None:
+    id, other = await shop.ready(), await shop.ready()
+    iccid = (await shop.stored(other)).iccid
+    said = await shop.server.get(f"/api/orders/{id}/usage?iccid={iccid}")
+    assert (said.status_code, said.json()["code"]) == (400, "unknown_field")

@@ -1,0 +1,1 @@
+"""The hosted shop as buyers use it: its pages, its texts, its colours."""

@@ -1,0 +1,266 @@
+"""The payment processor as its port shows it, small and quick: pages that buyers pay on, their charges, and refunds under keys.
+
+Its log of moved money is the only truth about money that an episode is judged by.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, TypeVar, cast
+
+from clients.payments.records import Charge, CheckoutSession, NewCheckout, Refund
+from registry.errors import NotFound, Refusal
+from registry.payments_errors import PaymentsRefused
+from tests.simulation.processor_rows import charge_json, refund_json, session_json
+
+Made = TypeVar("Made", CheckoutSession, Refund)
+
+DAY = 86_400
+KEY_SECONDS = DAY
+"""After a day a key may be forgotten, and what is sent under it again is done again."""
+Announced = Callable[[str, str, dict[str, object]], None]
+"""The type of an event, the account it is of, and the object it is about."""
+Way = Literal["card", "bank", "bank_fails", "free", "less"]
+"""`bank`: the page is complete at once, and the money comes later, or not. `free`, `less`: a code takes off all of it, or half."""
+PRICE_OFF: Mapping[Way, float] = {"free": 0.0, "less": 0.5}
+
+
+class Moved(NamedTuple):
+    """Money that came from a buyer, or went back. `about` is the order or top-up of the page it was paid on."""
+
+    at: float
+    what: Literal["paid", "refunded", "refused"]
+    account: str
+    about: str
+    charge: str
+    amount: int
+    key: str
+    attempt: str | None
+
+
+@dataclass(slots=True)
+class Page:
+    """A checkout session; `about` is the order that its metadata names."""
+
+    session: CheckoutSession
+    account: str
+    about: str
+    charges: list[str] = field(default_factory=list[str])
+    paid: bool = False
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a key has been answered, and with what it came."""
+
+    given: object
+    at: float
+    value: CheckoutSession | Refund | Refusal
+
+
+class Processor:
+    """The state and the methods. Times are Unix seconds of its own clock, which never jumps."""
+
+    def __init__(self, clock: Callable[[], float], announce: Announced, *, disputed: float = 0.0, draw: Callable[[], float]) -> None:
+        """`disputed`: how many of the charges cannot be refunded, for their payer's bank takes the money back itself."""
+        self._clock, self._announce, self._disputed, self._draw = clock, announce, disputed, draw
+        self.pages: dict[str, Page] = {}
+        self.charges: dict[str, Charge] = {}
+        self.refunds: dict[str, Refund] = {}
+        self.log: list[Moved] = []
+        self._of_charge: dict[str, Page] = {}
+        self._keys: dict[tuple[str, str], Answer] = {}
+        self._made = 0
+
+    # What the service asks for
+
+    def create_checkout(self, account: str, checkout: NewCheckout) -> CheckoutSession:
+        """A page, once per key."""
+
+        def make() -> CheckoutSession:
+            id = self._new("cs")
+            session = CheckoutSession(
+                id=id,
+                status="open",
+                payment_status="unpaid",
+                amount_total=checkout.amount,
+                currency=checkout.currency,
+                payment_intent=None,
+                expires_at=checkout.expires_at or int(self._clock()) + DAY,
+                url=f"https://pay.sim.invalid/c/{id}",
+                metadata=dict(checkout.metadata),
+            )
+            self.pages[id] = Page(session, account, checkout.metadata.get("order", ""))
+            return session
+
+        made = self._once(account, checkout.key, checkout, make)
+        return self.find_checkout(account, made.id)
+
+    def find_checkout(self, account: str, session: str) -> CheckoutSession:
+        """As it stands now."""
+        page = self._page(account, session)
+        self._expire_in_time(page)
+        return page.session
+
+    def expire_checkout(self, account: str, session: str) -> CheckoutSession:
+        """One that is open is so no more."""
+        page = self._page(account, session)
+        self._expire_in_time(page)
+        if page.session.status == "open":
+            self._expire(page)
+        return page.session
+
+    def find_charge(self, account: str, charge: str) -> Charge:
+        """As it stands now."""
+        if charge not in self.charges or self._of_charge[charge].account != account:
+            raise NotFound("no such charge")
+        return self.charges[charge]
+
+    def list_charges(self, account: str, payment_intent: str | None) -> list[Charge]:
+        """Newest first."""
+        found = [charge for charge in self.charges.values() if self._of_charge[charge.id].account == account]
+        return [charge for charge in reversed(found) if payment_intent in (None, charge.payment_intent)]
+
+    def list_refunds(self, account: str, charge: str | None) -> list[Refund]:
+        """Newest first."""
+        found = [refund for refund in self.refunds.values() if self._of_charge[refund.charge or ""].account == account]
+        return [refund for refund in reversed(found) if charge in (None, refund.charge)]
+
+    def refund(self, account: str, *, charge: str, amount: int, reason: str | None, key: str, metadata: Mapping[str, str]) -> Refund:
+        """Money back, once per key, and never more than was paid."""
+
+        def make() -> Refund:
+            held, about = self.find_charge(account, charge), self._of_charge[charge].about
+            left = held.amount - held.amount_refunded
+            refused = "charge_disputed" if held.disputed else "charge_already_refunded" if not left else None
+            if refused is None and amount > left:
+                refused = "amount_too_large"
+            if refused is not None:
+                self.log.append(Moved(self._clock(), "refused", account, about, charge, amount, key, metadata.get("attempt")))
+                raise PaymentsRefused(f"it was refused: {refused}", processor_code=refused)
+            made = Refund(
+                id=self._new("re"),
+                amount=amount,
+                currency=held.currency,
+                status="succeeded",
+                charge=charge,
+                payment_intent=held.payment_intent,
+                reason=reason,
+                created=int(self._clock()),
+                metadata=dict(metadata),
+            )
+            self.refunds[made.id] = made
+            self.charges[charge] = replace(
+                held, amount_refunded=held.amount_refunded + amount, refunded=held.amount_refunded + amount == held.amount
+            )
+            self.log.append(Moved(self._clock(), "refunded", account, about, charge, amount, key, metadata.get("attempt")))
+            self._announce("refund.created", account, refund_json(made))
+            self._announce("charge.refunded", account, charge_json(self.charges[charge]))
+            return made
+
+        return self._once(account, key, (charge, amount, reason, tuple(sorted(metadata.items()))), make)
+
+    # What buyers do
+
+    def pay(self, about: str, way: Way, email: str) -> bool:
+        """A buyer comes to the page and pays; False when it is not open any more."""
+        page = next(page for page in self.pages.values() if page.about == about)
+        self._expire_in_time(page)
+        if page.session.status != "open":
+            return False
+        total = int(page.session.amount_total * PRICE_OFF.get(way, 1.0))
+        waits = way in ("bank", "bank_fails")
+        page.session = replace(
+            page.session,
+            status="complete",
+            payment_status="unpaid" if waits else "paid" if total else "no_payment_required",
+            amount_total=total,
+            payment_intent=self._new("pi") if total else None,
+            url=None,
+            email=email,
+        )
+        if not waits:
+            self._receive(page)
+        self._announce("checkout.session.completed", page.account, session_json(page.session))
+        return True
+
+    def settle_bank(self, about: str, *, arrives: bool) -> None:
+        """What was to come from a bank comes, or does not."""
+        page = next(page for page in self.pages.values() if page.about == about and page.session.status == "complete")
+        if arrives:
+            page.session = replace(page.session, payment_status="paid")
+            self._receive(page)
+        how = "succeeded" if arrives else "failed"
+        self._announce(f"checkout.session.async_payment_{how}", page.account, session_json(page.session))
+
+    def paid(self, about: str) -> int | None:
+        """What came for an order or top-up; None: nothing did, and nothing was to be paid."""
+        pages = [page for page in self.pages.values() if page.about == about and page.paid]
+        return sum(self.charges[charge].amount for page in pages for charge in page.charges) if pages else None
+
+    def given_back(self, about: str) -> int:
+        """What went back of it."""
+        return sum(moved.amount for moved in self.log if moved.what == "refunded" and moved.about == about)
+
+    def keeps(self, about: str) -> bool:
+        """Whether what came for it cannot be given back."""
+        charges = [charge for page in self.pages.values() if page.about == about for charge in page.charges]
+        return any(self.charges[charge].disputed for charge in charges)
+
+    def _receive(self, page: Page) -> None:
+        """The money is there."""
+        page.paid = True
+        session = page.session
+        if not session.amount_total:
+            return
+        charge = Charge(
+            id=self._new("ch"),
+            amount=session.amount_total,
+            amount_refunded=0,
+            currency=session.currency,
+            status="succeeded",
+            refunded=False,
+            disputed=self._draw() < self._disputed,
+            created=int(self._clock()),
+            payment_intent=session.payment_intent,
+            metadata=session.metadata,
+        )
+        self.charges[charge.id] = charge
+        self._of_charge[charge.id] = page
+        page.charges.append(charge.id)
+        self.log.append(Moved(self._clock(), "paid", page.account, page.about, charge.id, charge.amount, "", None))
+        self._announce("charge.succeeded", page.account, charge_json(charge))
+
+    def _expire_in_time(self, page: Page) -> None:
+        if page.session.status == "open" and page.session.expires_at <= self._clock():
+            self._expire(page)
+
+    def _expire(self, page: Page) -> None:
+        page.session = replace(page.session, status="expired", url=None)
+        self._announce("checkout.session.expired", page.account, session_json(page.session))
+
+    def _once(self, account: str, key: str, given: object, make: Callable[[], Made]) -> Made:
+        """The same call under the same key is done once; refusals are kept as well, and other values are refused."""
+        kept = self._keys.get((account, key))
+        if kept is not None and self._clock() - kept.at < KEY_SECONDS:
+            if kept.given != given:
+                raise PaymentsRefused("the key is known with other values", processor_code="idempotency_error")
+            if isinstance(kept.value, Refusal):
+                raise kept.value
+            return cast(Made, kept.value)
+        try:
+            made = make()
+        except Refusal as refusal:
+            self._keys[account, key] = Answer(given, self._clock(), refusal)
+            raise
+        self._keys[account, key] = Answer(given, self._clock(), made)
+        return made
+
+    def _page(self, account: str, session: str) -> Page:
+        page = self.pages.get(session)
+        if page is None or page.account != account:
+            raise NotFound("no such checkout session")
+        return page
+
+    def _new(self, kind: str) -> str:
+        self._made += 1
+        return f"{kind}_{self._made}"

@@ -1,0 +1,72 @@
+"""What the buyers of an episode do: who buys which plan, how it is paid, what is added to it later, and who gives it back."""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+from storage.storefront_plans import StorefrontPlan
+from tests.simulation.processor import Way
+from tests.simulation.shops import Shop
+from tests.simulation.tenants import Tenant, Tenants
+
+Pays = Literal["never"] | Way
+WAYS: tuple[Pays, ...] = ("card", "card", "card", "card", "card", "bank", "bank_fails", "free", "less", "never")
+LANGUAGES = ("en", "de")
+CROWD = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """Something that is paid on a page: `after` are the seconds until it is paid, `settles` those until a bank's money is there."""
+
+    plan: StorefrontPlan
+    pays: Pays
+    after: float
+    settles: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """One buyer. `releases` are roll-backs by the operator, `returns` by the shop, all at once."""
+
+    tenant: Tenant
+    shop: Shop
+    purchase: Purchase
+    language: str
+    top_ups: tuple[Purchase, ...]
+    together: bool
+    """The top-ups are paid at once."""
+    releases: int
+    returns: int
+
+
+def draw_sales(rng: Random, tenants: Tenants, count: int) -> list[Sale]:
+    """So many of them."""
+    return [draw_sale(rng, tenants) for _ in range(count)]
+
+
+def draw_sale(rng: Random, tenants: Tenants) -> Sale:
+    """One of them."""
+    draw = rng.random
+    tenant = tenants.all[int(draw() * len(tenants.all))]
+    shop = tenants.shops[tenant.id]
+    given_back = draw() < 0.4
+    releases = int(draw() * 4) if draw() < 0.95 else CROWD
+    return Sale(
+        tenant=tenant,
+        shop=shop,
+        purchase=draw_purchase(rng, shop),
+        language=LANGUAGES[int(draw() * 2)],
+        top_ups=tuple(draw_purchase(rng, shop) for _ in range(int(draw() ** 2 * 4))),
+        together=draw() < 0.5,
+        releases=releases if given_back else 0,
+        returns=int(draw() * 3) if given_back else 0,
+    )
+
+
+def draw_purchase(rng: Random, shop: Shop) -> Purchase:
+    """What is bought, and how it is paid: mostly soon, at times just before its page ends, or too late."""
+    draw = rng.random
+    plan = shop.plans[int(draw() * len(shop.plans))]
+    after = draw() * 30 if draw() < 0.8 else draw() * 4000
+    return Purchase(plan, WAYS[int(draw() * len(WAYS))], after, draw() ** 2 * 7200)

@@ -1,0 +1,74 @@
+"""Calls of this folder."""
+
+from typing import Any, NamedTuple
+
+from registry.limits import Tier
+from tests.world import Credentials, World
+
+SHOPS = "/v1/storefronts"
+SHOP = {"slug": "fjord-travel", "name": "Fjord Travel SIM", "currency": "EUR"}
+PLAN = {
+    "slug": "nordic-5gb",
+    "name": "Nordic 5 GB",
+    "data_mb": 5000,
+    "validity_days": 30,
+    "countries": ["DK", "NO", "SE"],
+    "price_cents": 1490,
+    "package_template_id": 55010,
+}
+PRODUCT = {name: value for name, value in PLAN.items() if name != "slug"} | {"currency": "EUR"}
+
+
+class Said(NamedTuple):
+    """Status and body of an answer."""
+
+    status: int
+    body: Any
+
+
+class Seller:
+    """Somebody's calls over HTTP."""
+
+    def __init__(self, world: World, who: Credentials | None) -> None:
+        self.world, self.who = world, who
+
+    async def ask(self, method: str, path: str, body: object = None, *, key: str | None = None, **query: Any) -> Said:
+        """One call."""
+        headers = {} if key is None else {"Idempotency-Key": key}
+        async with self.world.client(None if self.who is None else self.who.secret) as http:
+            answer = await http.request(method, path, json=body, params=query, headers=headers)
+        return Said(answer.status_code, answer.json())
+
+    async def shop(self, slug: str = "fjord-travel", **fields: object) -> Any:
+        """A new shop."""
+        said = await self.ask("POST", SHOPS, {**SHOP, "slug": slug, **fields}, key=f"shop-{slug}")
+        assert said.status == 201, said
+        return said.body
+
+    async def put(self, shop: str, **fields: object) -> Said:
+        """Put a plan."""
+        return await self.ask("POST", f"{SHOPS}/{shop}/plans", {**PLAN, **fields})
+
+    async def change(self, shop: str, **fields: object) -> Said:
+        """Change a shop."""
+        return await self.ask("PATCH", f"{SHOPS}/{shop}", fields)
+
+    async def change_plan(self, shop: str, slug: str = "nordic-5gb", **fields: object) -> Said:
+        """Change a plan."""
+        return await self.ask("PATCH", f"{SHOPS}/{shop}/plans/{slug}", fields)
+
+    async def product(self, **fields: object) -> Any:
+        """A new product."""
+        said = await self.ask("POST", "/v1/connectivity/products", {**PRODUCT, **fields}, key=self.world.ids.new("key-"))
+        assert said.status == 201, said
+        return said.body
+
+
+async def seller(world: World, tier: Tier = Tier.PRO, **connection: Any) -> Seller:
+    """Somebody in a new organisation."""
+    return Seller(world, await world.caller(tier, **connection))
+
+
+def everybody(world: World) -> Seller:
+    """Somebody without a credential."""
+    return Seller(world, None)

@@ -1,0 +1,39 @@
+"""The whole service on SQLite and, for what a database may decide otherwise, on PostgreSQL."""
+
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+
+import pytest
+
+from operations.catalogue import CATALOGUE
+from registry.limits import Limits
+from tests.contract.stage import House, open_house
+from tests.databases import NO_POSTGRES, empty, migrated_postgres
+from tests.world import World, open_world
+
+BOTH = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncGenerator[House]:
+    async with open_house(tmp_path) as house:
+        yield house
+        assert house.world.faults == []
+
+
+@pytest.fixture(scope="module")
+def postgres_database() -> Generator[str | None]:
+    with migrated_postgres() as url:
+        yield url
+
+
+@pytest.fixture(params=BOTH)
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
+    url: str | None = request.getfixturevalue("postgres_database") if request.param == "postgresql" else None
+    if request.param == "postgresql":
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        empty(url)
+    async with open_world(tmp_path, CATALOGUE, url=url, limits=Limits(burst_enabled=False)) as world:
+        yield world
+        assert world.faults == []

@@ -1,0 +1,197 @@
+"""Making, reading and changing shops."""
+
+import pytest
+from inline_snapshot import snapshot
+
+from registry.limits import Tier
+from tests.contract.stage import OPERATIONS, House
+from tests.storefronts.asking import PLAN, SHOP, SHOPS, everybody, seller
+from tests.world import World
+
+from tests.storefronts.asking import Said
+
+pytestmark = pytest.mark.anyio
+PNG = "data:image/png;base64,iVBORw0KGgo="
+LOOKS = {"tagline": "Data for the north", "logo": PNG, "accent": "#0B6E4F", "support_email": "help@fjord.example"}
+
+
+@pytest.mark.rule("4.6.1")
+async def test_a_shop_is_made_as_a_draft_and_listed_newest_first(world: World) -> None:
+    fjord, other = await seller(world), await seller(world)
+    made = await fjord.ask("POST", SHOPS, {**SHOP, **LOOKS}, key="one")
+    assert made == snapshot(
+        Said(
+            status=201,
+            body={
+                "id": "sf_01mcckg2g0000000000000000d",
+                "object": "storefront",
+                "slug": "fjord-travel",
+                "name": "Fjord Travel SIM",
+                "tagline": "Data for the north",
+                "logo": "data:image/png;base64,iVBORw0KGgo=",
+                "accent": "#0b6e4f",
+                "support_email": "help@fjord.example",
+                "currency": "EUR",
+                "status": "draft",
+                "created": "2027-01-15T12:00:00Z",
+                "updated": "2027-01-15T12:00:00Z",
+            },
+        )
+    )
+    world.clock.advance(1)
+    second = await fjord.shop("fjord-winter")
+    await other.shop("alpine")
+    assert (await fjord.ask("GET", SHOPS)).body == {"object": "list", "data": [second, made.body], "has_more": False}
+    first = (await fjord.ask("GET", SHOPS, limit=1)).body
+    assert (first["data"], first["has_more"]) == ([second], True)
+    assert (await fjord.ask("GET", SHOPS, limit=1, starting_after=second["id"])).body["data"] == [made.body]
+    assert (await fjord.ask("GET", f"{SHOPS}/{made.body['id']}")).body == {**made.body, "plans": []}
+
+
+async def test_the_same_key_makes_one_shop(world: World) -> None:
+    fjord = await seller(world)
+    one = await fjord.ask("POST", SHOPS, SHOP, key="k")
+    again = await fjord.ask("POST", SHOPS, SHOP, key="k")
+    assert one == again
+    other = await fjord.ask("POST", SHOPS, {**SHOP, "slug": "another"}, key="k")
+    assert (other.status, other.body["code"]) == (409, "idempotency_key_reused")
+    keyless = await fjord.ask("POST", SHOPS, {**SHOP, "slug": "another"})
+    assert (keyless.status, keyless.body["code"]) == (400, "idempotency_key_required")
+    assert len((await fjord.ask("GET", SHOPS)).body["data"]) == 1
+
+
+@pytest.mark.rule("4.6.2")
+async def test_what_a_change_leaves_out_stays_and_null_clears(world: World) -> None:
+    fjord = await seller(world)
+    shop = (await fjord.ask("POST", SHOPS, {**SHOP, **LOOKS}, key="one")).body
+    world.clock.advance(60)
+    renamed = (await fjord.change(shop["id"], name="Fjord SIM")).body
+    assert renamed == {**shop, "name": "Fjord SIM", "updated": "2027-01-15T12:01:00Z"}
+    bare = (await fjord.change(shop["id"], tagline=None, logo=None, accent=None, support_email=None)).body
+    assert bare == {**renamed, "tagline": None, "logo": None, "accent": None, "support_email": None}
+    world.clock.advance(60)
+    assert (await fjord.change(shop["id"])).body == bare
+    assert (await fjord.change(shop["id"], name="Fjord SIM")).body == bare
+    opened = (await fjord.change(shop["id"], status="published", slug="fjord")).body
+    assert opened == {**bare, "status": "published", "slug": "fjord", "updated": "2027-01-15T12:02:00Z"}
+
+
+@pytest.mark.parametrize("field", ["slug", "name", "currency", "status"])
+async def test_what_a_shop_always_has_is_not_cleared(world: World, field: str) -> None:
+    fjord = await seller(world)
+    shop = await fjord.shop()
+    said = await fjord.change(shop["id"], **{field: None})
+    assert (said.status, said.body["param"]) == (400, field)
+    assert (await fjord.ask("GET", SHOPS)).body["data"] == [shop]
+
+
+async def test_the_same_key_with_other_fields_is_another_change(world: World) -> None:
+    fjord = await seller(world)
+    shop = await fjord.shop(status="published")
+    path = f"{SHOPS}/{shop['id']}"
+    assert (await fjord.ask("PATCH", path, {}, key="k")).status == 200
+    said = await fjord.ask("PATCH", path, {"status": "draft"}, key="k")
+    assert (said.status, said.body["code"]) == (409, "idempotency_key_reused")
+
+
+async def test_a_slug_is_one_shop_s_in_the_whole_service(world: World) -> None:
+    fjord, other = await seller(world), await seller(world)
+    await fjord.shop("taken")
+    alpine = await other.shop("alpine")
+    made = await other.ask("POST", SHOPS, {**SHOP, "slug": "taken"}, key="x")
+    changed = await other.change(alpine["id"], slug="taken")
+    for said in (made, changed):
+        assert (said.status, said.body["code"], said.body["param"]) == (409, "slug_taken", "slug")
+    assert (await other.ask("GET", SHOPS)).body["data"] == [alpine]
+    assert (await other.change(alpine["id"], slug="alpine")).status == 200
+    assert (await fjord.ask("POST", SHOPS, {**SHOP, "slug": "other"}, key="again")).status == 201
+
+
+async def test_the_currency_stays_once_there_is_a_plan(world: World) -> None:
+    fjord = await seller(world)
+    shop = await fjord.shop()
+    assert (await fjord.change(shop["id"], currency="CHF")).body["currency"] == "CHF"
+    await fjord.put(shop["id"])
+    said = await fjord.change(shop["id"], currency="EUR", name="Other")
+    assert (said.status, said.body["code"], said.body["param"]) == (409, "storefront_has_plans", "currency")
+    assert (await fjord.change(shop["id"], currency="CHF", name="Same")).body["name"] == "Same"
+    assert (await fjord.ask("GET", SHOPS)).body["data"][0]["currency"] == "CHF"
+
+
+async def test_another_organisation_s_shop_is_not_found(world: World) -> None:
+    fjord, other = await seller(world), await seller(world)
+    shop = await fjord.shop()
+    await fjord.put(shop["id"])
+    for id in (shop["id"], "sf_" + "0" * 26, "x", "orders-of-mine"):
+        path = f"{SHOPS}/{id}"
+        said = [
+            await other.ask("GET", path),
+            await other.ask("PATCH", path, {"name": "Mine"}),
+            await other.ask("POST", f"{path}/plans", PLAN),
+            await other.ask("PATCH", f"{path}/plans/nordic-5gb", {"price_cents": 1}),
+        ]
+        assert {(each.status, each.body["error"]) for each in said} == {(404, "Your organisation has no storefront with this id")}
+    assert (await fjord.ask("GET", f"{SHOPS}/{shop['id']}")).body["plans"][0]["price_cents"] == 1490
+
+
+@pytest.mark.rule("4.6.1")
+async def test_the_free_tier_reads_and_does_not_write(world: World) -> None:
+    who = await seller(world)
+    shop = await who.shop()
+    await who.put(shop["id"])
+    assert who.who is not None
+    await world.move_to(Tier.FREE, who.who.organisation)
+    writes = [
+        await who.ask("POST", SHOPS, {**SHOP, "slug": "other"}, key="x"),
+        await who.change(shop["id"], name="Other"),
+        await who.put(shop["id"]),
+        await who.change_plan(shop["id"], price_cents=1),
+    ]
+    assert [(said.status, said.body["required_tier"]) for said in writes] == [(402, "pro")] * 4
+    assert (await who.ask("GET", SHOPS)).body["data"] == [shop]
+    assert (await who.ask("GET", f"{SHOPS}/{shop['id']}")).status == 200
+
+
+async def test_an_organisation_has_a_hundred_shops_at_most(world: World) -> None:
+    fjord = await seller(world)
+    for number in range(100):
+        await fjord.shop(f"shop-{number}")
+    said = await fjord.ask("POST", SHOPS, SHOP, key="more")
+    assert (said.status, said.body["code"]) == (409, "too_many_storefronts")
+    assert (await (await seller(world)).shop("another-seller-s"))["status"] == "draft"
+
+
+async def test_tools_do_as_http_does(house: House) -> None:
+    tools = {o.id: o for o in OPERATIONS}
+    who = await house.world.caller(Tier.PRO)
+    made = await house.mcp(tools["create_storefront"], who.secret, SHOP, key="k")
+    assert made.status == 200
+    replay = await house.http(tools["create_storefront"], who.secret, SHOP, key="k")
+    assert replay.body == made.body
+    plan = await house.mcp(tools["upsert_storefront_plan"], who.secret, {"id": made.body["id"], **PLAN})
+    again = await house.http(tools["upsert_storefront_plan"], who.secret, {"id": made.body["id"], **PLAN})
+    assert (again.status, again.body) == (200, plan.body)
+    both = {"id": made.body["id"], "slug": "nordic-5gb", "payments_price_id": "price_1", "payments_price_mode": "test"}
+    priced = await house.mcp(tools["update_storefront_plan"], who.secret, both)
+    assert priced.body == {**plan.body, "payments_price_id": "price_1", "payments_price_mode": "test"}
+    cleared = await house.mcp(tools["update_storefront_plan"], who.secret, {**both, "payments_price_id": None, "payments_price_mode": None})
+    assert cleared.body == plan.body
+    for door in (house.mcp, house.http):
+        half = await door(
+            tools["update_storefront_plan"], who.secret, {"id": made.body["id"], "slug": "nordic-5gb", "payments_price_id": "p"}
+        )
+        assert (half.status, half.body["param"]) == (400, "payments_price_mode")
+
+
+async def test_a_draft_is_nobody_s(world: World) -> None:
+    fjord = await seller(world)
+    shop = await fjord.shop()
+    await fjord.put(shop["id"])
+    public = everybody(world)
+    paths = ("/api/hosted/fjord-travel", "/api/hosted/fjord-travel/plans/nordic-5gb/readiness")
+    assert [(await public.ask("GET", path)).status for path in paths] == [404, 404]
+    assert (await public.ask("GET", "/api/templates")) == (200, [])
+    await fjord.change(shop["id"], status="published")
+    assert [(await public.ask("GET", path)).status for path in paths] == [200, 200]
+    await fjord.change(shop["id"], status="draft")
+    assert [(await public.ask("GET", path)).status for path in paths] == [404, 404]

@@ -1,0 +1,227 @@
+"""A shop of the operator of account 8101, its buyers, who pay at the simulated processor, and the worker that delivers."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import sqlalchemy as sa
+
+from clients.sandbox.ocs.entities import Line, Package
+from clients.sandbox.ocs.faults import Fault
+from clients.sandbox.payments.entities import Session
+from clients.sandbox.payments.paying import Card, complete_checkout
+from operations.catalogue import CATALOGUE
+from operations.deps import Deps
+from operations.services.order_fulfilment import Fulfilment
+from operations.services.order_sweep import sweep_orders
+from operations.services.read_cache import ReadCache
+from operations.services.shop_checkout import Begun, begin_order, begin_top_up
+from operations.services.stock import StockRoom
+from registry.limits import Limits, Tier
+from registry.ports import SharedSecrets
+from storage.connection import Connection
+from storage.orders import OrderRow, find_order, top_ups_of
+from storage.replicas import renew
+from storage.schema import AuditTable
+from storage.statement import Query, table
+from storage.storefront_plans import StorefrontPlan, put_plan
+from storage.storefronts import Storefront, insert_storefront
+from tests.issuance.road import Road
+from tests.world import Credentials, World, open_world
+
+ACCOUNT, NORDIC, NORDIC_BIG, EUROPE = 8101, 55010, 55011, 55014
+ADD = "affectPackageToSubscriber"
+KEY = "storefront-key-of-the-tests-0123456789"
+SECRETS = SharedSecrets(storefront=KEY)
+BUYER = "buyer@home.test"
+GOOD_CARD = "4242424242424242"
+PLANS = (("nordic", NORDIC, 1000), ("nordic-big", NORDIC_BIG, 1990), ("europe", EUROPE, 1290))
+AUDIT = table(AuditTable)
+
+
+class Note(NamedTuple):
+    """An audit row, in short."""
+
+    surface: str
+    operation: str
+    principal: str
+    outcome: str
+    status: int
+
+
+NOTES = Query(Note, sa.select(*(AUDIT.c[name] for name in Note._fields)).where(AUDIT.c.surface != "http").order_by(AUDIT.c.id))
+
+
+def read_notes(connection: Connection) -> list[Note]:
+    """Every row but those of calls."""
+    return connection.all(NOTES)
+
+
+@dataclass(slots=True)
+class Counter:
+    """The shop."""
+
+    world: World
+    road: Road
+    me: Credentials
+    payee: str
+    shop: Storefront
+    plans: dict[str, StorefrontPlan]
+    worker: Fulfilment
+    http: httpx.AsyncClient
+    """With the storefront's key."""
+    reports: list[str] = field(default_factory=list[str])
+
+    @property
+    def deps(self) -> Deps:
+        """What the service reaches the outside with."""
+        return self.world.pipeline.deps
+
+    def another_process(self) -> Deps:
+        """What a second process over the same database and network reaches the outside with."""
+        clock, replica = self.world.clock, self.world.ids.new("rpl_")
+        stock = StockRoom(self.world.store, clock, self.world.ids)
+        return replace(self.deps, replica=replica, reads=ReadCache(clock), stock=stock, ocs=Road(self.world.sandbox).pool(clock))
+
+    async def begin(self, plan: str = "nordic") -> Begun:
+        """Somebody goes to pay for an eSIM."""
+        return await begin_order(self.deps, shop=self.shop, plan=self.plans[plan], language="en", now=self.world.clock.now())
+
+    async def begin_top_up(self, order: str, plan: str = "nordic") -> Begun:
+        """Somebody goes to pay for more data."""
+        row = await self.row(order)
+        return await begin_top_up(self.deps, order=row, plan=self.plans[plan], language="en", now=self.world.clock.now())
+
+    async def row(self, order: str) -> OrderRow:
+        """An order or a top-up, as it is kept."""
+        found = await self.world.store.read(find_order, order=order)
+        assert found is not None
+        return found
+
+    async def top_ups(self, order: str) -> list[OrderRow]:
+        """Those of an order."""
+        return await self.world.store.read(top_ups_of, order=order)
+
+    def sessions(self) -> list[Session]:
+        """The pages at the processor."""
+        return list(self.world.payments.state.book(self.payee).sessions.values())
+
+    async def pay(self, order: str, card: str = GOOD_CARD) -> None:
+        """The buyer pays; the processor tells of it when `told` is awaited."""
+        session = (await self.row(order)).session
+        assert session is not None
+        async with self.world.payments.turn(writes=True) as state:
+            complete_checkout(state, self.payee, session, Card(card, "B. Uyer", BUYER))
+
+    async def told(self) -> None:
+        """Every event is told, and taken."""
+        assert set(await self.world.settle_payments()) <= {200}
+
+    async def work(self, steps: int = 3) -> None:
+        """The worker does what is due."""
+        for _ in range(steps):
+            await self.worker.step()
+
+    async def live_on(self, seconds: float) -> None:
+        """Time passes, this process lives, and the worker works."""
+        self.world.clock.advance(seconds)
+        await self.world.store.write(renew, replica=self.world.journal.replica, now=self.world.clock.now())
+        await sweep_orders(self.deps)
+        await self.work()
+
+    async def buy(self, plan: str = "nordic") -> str:
+        """An order whose eSIM the buyer has."""
+        begun = await self.begin(plan)
+        await self.pay(begun.order)
+        await self.told()
+        await self.work()
+        assert (await self.row(begun.order)).status == "ready"
+        return begun.order
+
+    async def top_up(self, order: str, plan: str = "nordic") -> str:
+        """A top-up that is paid, and not delivered yet."""
+        begun = await self.begin_top_up(order, plan)
+        await self.pay(begun.order)
+        await self.told()
+        return begun.order
+
+    async def cancel(self, order: str) -> None:
+        """The buyer wants no more top-ups."""
+        answer = await self.http.post(f"/api/orders/{order}/cancel")
+        assert answer.status_code == 200, answer.text
+
+    async def roll_back(self, order: str) -> httpx.Response:
+        """The eSIM goes back to stock."""
+        return await self.http.delete(f"/api/orders/{order}")
+
+    async def line(self, order: str) -> Line:
+        """The order's line at the network."""
+        iccid, network = (await self.row(order)).iccid, await self.world.network()
+        return next(line for line in network.lines.values() if line.iccid == iccid)
+
+    async def packages(self, order: str) -> list[Package]:
+        """What is on it, oldest first."""
+        return sorted((await self.line(order)).packages, key=lambda package: package.id)
+
+    def added(self) -> int:
+        """How many packages the network was asked to put on a line that was named."""
+        return sum(call.method == ADD and "accountForSubs" not in str(call.payload) for call in self.world.sandbox.calls)
+
+    def trouble(self, *faults: Fault) -> None:
+        """What the next calls of the charging system meet."""
+        for fault in faults:
+            self.world.sandbox.faults.add(fault)
+
+    def refunded(self) -> int:
+        """What buyers got back, in minor units."""
+        return sum(row.amount for row in self.world.payments.state.book(self.payee).refunds.values())
+
+    async def end(self, top_up: str) -> tuple[str, str | None, str | None]:
+        """How a top-up stands: its status, why, and its refund."""
+        row = await self.row(top_up)
+        return row.status, row.code, row.refund
+
+    async def subjects(self) -> list[str]:
+        """What the mails so far are about."""
+        return [letter.subject for letter in await self.world.letters()]
+
+    async def notes(self) -> list[Note]:
+        """The audit rows that are not of calls."""
+        return await self.world.store.read(read_notes)
+
+
+def new_shop(ids: str, organisation: str, now: int) -> Storefront:
+    """A published one, in euros."""
+    return Storefront(ids, organisation, "fjord", "Fjord", None, None, None, "help@fjord.test", "EUR", "published", now, now)
+
+
+def new_plan(id: str, shop: str, slug: str, template: int, price: int, now: int) -> StorefrontPlan:
+    """One on sale."""
+    return StorefrontPlan(id, shop, slug, slug.title(), 1000, 30, '["NO","SE"]', price, 1, 0, template, None, None, None, None, now, now)
+
+
+@asynccontextmanager
+async def open_counter(folder: Path, url: str | None = None) -> AsyncGenerator[Counter]:
+    """No fault of ours may happen."""
+    async with open_world(folder, CATALOGUE, url=url, limits=Limits(burst_enabled=False), secrets=SECRETS) as world:
+        road, former = Road(world.sandbox), world.pipeline.deps
+        world.pipeline.deps = replace(former, ocs=road.pool(world.clock))
+        me = await world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT)
+        payee = await world.connect_payments(me)
+        await world.network()
+        now = int(world.clock.now())
+        shop = new_shop(world.ids.new("sf_"), me.organisation, now)
+        await world.store.write(insert_storefront, row=shop)
+        plans: dict[str, StorefrontPlan] = {}
+        for slug, template, price in PLANS:
+            plan = new_plan(world.ids.new("sfp_"), shop.id, slug, template, price, now)
+            plans[slug] = await world.store.write(put_plan, row=plan)
+        reports: list[str] = []
+        async with world.client(KEY) as http:
+            yield Counter(world, road, me, payee, shop, plans, Fulfilment(world.pipeline.deps, reports.append), http, reports)
+        await former.ocs.aclose()
+        await world.pipeline.deps.ocs.aclose()
+        assert world.faults == []

@@ -1,0 +1,43 @@
+"""An eSIM as its buyer installs it: by one tap, by a picture, or by typing."""
+
+import base64
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import quote
+
+from operations.services.qr_picture import picture
+
+# Universal links: iOS 17.4 and newer, Android 10 and newer with Google's services. Older ones show a page that says so.
+IPHONE = "https://esimsetup.apple.com/esim_qrcode_provisioning?carddata="
+ANDROID = "https://esimsetup.android.com/esim_qrcode_provisioning?carddata="
+PREFIX = "LPA:"
+
+
+class Install(NamedTuple):
+    """`code` is exactly what the picture shows. Whoever has it can install the eSIM."""
+
+    code: str
+    smdp: str
+    matching: str
+    iccid: str
+    picture: str
+    iphone: str
+    android: str
+
+
+def install_of(esim: Mapping[str, object]) -> Install | None:
+    """Every way there is; none where the profile has no activation code."""
+    code = str(esim.get("activation_code") or "")
+    if not code.startswith(PREFIX):
+        return None
+    drawn = base64.b64encode(picture(code, "png")).decode()
+    named = quote(code, safe=":$")  # as both makers write it
+    return Install(
+        code=code,
+        smdp=str(esim.get("smdp_address") or ""),
+        matching=str(esim.get("matching_id") or ""),
+        iccid=str(esim.get("iccid") or ""),
+        picture=f"data:image/png;base64,{drawn}",
+        iphone=IPHONE + named,
+        android=ANDROID + named,
+    )

@@ -1,0 +1,148 @@
+"""An order: how far it is, then its eSIM, what is left of it and what can be added; for whoever has the link, as often as they come."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
+
+import anyio
+
+from registry.errors import Refusal
+from storage.orders import OrderRow, find_order, top_ups_of
+from storage.storefronts import slug_is_taken, storefront_of
+from transports.shop.answers import Answer, Page, Redirect
+from transports.shop.brand import Brand, brand_of
+from transports.shop.install import install_of
+from transports.shop.offers import Plan, offer_of
+from transports.shop.order_facts import line_of, money_back, usage_of
+from transports.shop.progress import HOUR, OLD, STANDINGS, renews_after, steps_of
+from transports.shop.visit import Visit, nothing_here
+
+Told = Mapping[str, object]
+PATIENCE = 5.0
+"""Seconds that a page waits for the charging system before it says that it cannot tell."""
+JUST_NOW = 900.0
+MOVING_SECONDS = 10
+
+
+class Order(NamedTuple):
+    """An order as the operations tell it, its row, and its shop's looks."""
+
+    told: Told
+    row: OrderRow
+    brand: Brand
+
+
+async def show(visit: Visit) -> Answer:
+    """The order, in the colours of its shop."""
+    found = await find(visit)
+    if found.brand.slug != visit.slug:
+        return Redirect(f"{visit.counter.root}/shop/{found.brand.slug}/orders/{visit.order}")
+    return await page(visit, found)
+
+
+async def find(visit: Visit) -> Order:
+    """The order of the path. One of another shop is not found.
+
+    Choice: a shop that is not published any more goes on showing its buyers what they bought; and where the address names no shop,
+    because its shop has another name now, the reader is led there: the link in a mail is all that a buyer has.
+    """
+    told = await visit.ask("get_storefront_order", {"order_id": visit.order})
+    store = visit.deps.store
+    row = await store.read(find_order, order=visit.order)
+    shop = None if row is None else await store.read(storefront_of, storefront=row.storefront)
+    if row is None or shop is None or row.top_up_of is not None:
+        raise nothing_here()
+    if shop.slug != visit.slug and await store.read(slug_is_taken, slug=visit.slug, storefront=shop.id):
+        raise nothing_here()
+    return Order(cast(Told, told), row, brand_of(shop._asdict()))
+
+
+async def page(visit: Visit, order: Order, *, problem: tuple[str, str] | None = None, status: int = 200) -> Page:
+    """Everything that can be said of it. `problem`: title and text of what was not done."""
+    told, texts = order.told, visit.texts
+    esim = cast(Told | None, told["esim"])
+    open_for_more = told["status"] == "ready" and told["cancelled_at"] is None
+    lines = [line_of(row, texts) for row in cast(Sequence[Told], told["top_ups"])]
+    waiting = await unpaid(visit) if open_for_more else False
+    wait = seconds_until_next(visit, order, moving=waiting or any(line.moving for line in lines))
+    facts = {
+        "here": f"{visit.shop_path}/orders/{visit.order}",
+        "shop_path": visit.shop_path,
+        "device": visit.device,
+        "problem": problem,
+        "wait": wait,
+        "esim": esim is not None,
+        "install": None if esim is None else install_of(esim),
+        "open": open_for_more,
+        "waiting": waiting,
+        "top_ups": lines,
+        **standing_facts(visit, order),
+        **bought_facts(visit, order),
+        **(await live(visit, cast(Plan, told["plan"]), open_for_more=open_for_more) if esim is not None else {}),
+    }
+    return Page("order.html", facts, order.brand, status, {"Refresh": str(wait)} if wait and problem is None else {})
+
+
+def standing_facts(visit: Visit, order: Order) -> Told:
+    """How far it is, and what became of the money."""
+    told, texts = order.told, visit.texts
+    standing = STANDINGS[str(told["status"])]
+    refund = cast(Told | None, told["refund"])
+    closed = told["cancelled_at"] is not None and told["status"] == "ready"
+    return {
+        "standing": standing,
+        "lead": OLD if told["status"] == "pending_payment" and visit.now - order.row.created > HOUR else standing.lead,
+        "steps": steps_of(standing, texts) if standing.mark == "wait" else (),
+        "back": money_back(refund, str(told["currency"]), texts),
+        "refund_failed": refund is not None and refund["status"] == "failed",
+        "closed": texts.say("order.closed", moment=texts.moment(str(told["cancelled_at"]))) if closed else "",
+    }
+
+
+def bought_facts(visit: Visit, order: Order) -> Told:
+    """What it is, whatever the shop sells by now."""
+    told = order.told
+    sold = {**cast(Plan, told["plan"]), "price_cents": told["amount"], "currency": told["currency"]}
+    return {"plan": offer_of(sold, {}, visit.texts), "ordered": visit.texts.day(str(told["created"]))}
+
+
+def seconds_until_next(visit: Visit, order: Order, *, moving: bool) -> int:
+    """Until the page looks again by itself; 0: never."""
+    fresh = STANDINGS[str(order.told["status"])].fresh
+    wait = renews_after(visit.now - order.row.created) if fresh else 0
+    return wait or (MOVING_SECONDS if moving else 0)
+
+
+async def unpaid(visit: Visit) -> bool:
+    """Whether somebody went to pay for more data a short while ago: the news of it may come after the buyer."""
+    rows = await visit.deps.store.read(top_ups_of, order=visit.order)
+    return any(row.status == "pending_payment" and visit.now - row.created < JUST_NOW for row in rows)
+
+
+async def live(visit: Visit, sold: Plan, *, open_for_more: bool) -> Told:
+    """What the charging system says at this moment, asked for at once; what it does not say in time is not known."""
+    usage, options = list[object](), list[object]()
+    named = {"order_id": visit.order}
+
+    async def ask(operation: str, answers: list[object]) -> None:
+        try:
+            with anyio.move_on_after(PATIENCE):
+                answers.append(await visit.ask(operation, named))
+        except Refusal:
+            return
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask, "get_storefront_order_usage", usage)
+        if open_for_more:
+            tasks.start_soon(ask, "get_storefront_order_top_up_options", options)
+    plans = cast(Sequence[Plan], options[0]) if options else ()
+    return {
+        "usage": usage_of(cast(Told, usage[0]), visit.texts) if usage else None,
+        "options": [offer_of(plan, {}, visit.texts) for plan in nearest(plans, sold)],
+        "options_known": bool(options),
+    }
+
+
+def nearest(plans: Sequence[Plan], sold: Plan) -> Sequence[Plan]:
+    """What was bought comes first, then what works there too; the rest as the shop has it."""
+    there = set(cast(Sequence[str], sold["countries"]))
+    return sorted(plans, key=lambda plan: (plan["slug"] != sold["slug"], there.isdisjoint(cast(Sequence[str], plan["countries"]))))

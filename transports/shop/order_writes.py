@@ -1,0 +1,46 @@
+"""What a buyer does with an order: add data, or close it."""
+
+from collections.abc import Mapping
+
+from operations.services.shop_checkout import NotForSale, ShopNotReady, SoldOut, begin_top_up
+from operations.services.top_up_plans import addable
+from registry.errors import Refusal
+from registry.payments_errors import PaymentsError
+from transports.shop import order_page
+from transports.shop.answers import Answer, Redirect
+from transports.shop.visit import Visit
+
+WORDS: Mapping[str, str] = {
+    NotForSale.code: "gone",
+    PaymentsError.code: "payment",
+    ShopNotReady.code: "not_now",
+    SoldOut.code: "sold_out",
+}
+
+
+async def top_up(visit: Visit) -> Answer:
+    """Only the plan's slug is read of the form."""
+    order = await order_page.find(visit)
+    visit.counter.pipeline.admit_order(visit.client)
+    try:
+        plans = await addable(visit.deps, order.row)
+        plan = next((plan for plan in plans if plan.slug == visit.form.get("plan", "")), None)
+        if plan is None:
+            return await refused(visit, order, "top_up", 409)
+        begun = await begin_top_up(visit.deps, order=order.row, plan=plan, language=visit.texts.language, now=visit.now)
+    except Refusal as refusal:
+        return await refused(visit, order, WORDS.get(refusal.error_code, "top_up"), refusal.status)
+    return Redirect(begun.url)
+
+
+async def refused(visit: Visit, order: order_page.Order, word: str, status: int) -> Answer:
+    """The order again, and what was not done."""
+    say = visit.texts.say
+    return await order_page.page(visit, order, problem=(say(f"refused.{word}_title"), say(f"refused.{word}")), status=status)
+
+
+async def cancel(visit: Visit) -> Answer:
+    """Recorded once; then the order again, which says so."""
+    order = await order_page.find(visit)
+    await visit.ask("cancel_storefront_order", {"order_id": visit.order})
+    return Redirect(f"{visit.counter.root}/shop/{order.brand.slug}/orders/{visit.order}")
