@@ -8,7 +8,7 @@ simulated; elsewhere it stops before the payment. The order's address, the activ
 is printed. `--plan` chooses by slug, `--email` says where the mail goes, `--keep` adds nothing and closes nothing.
 
 `--network http://127.0.0.1:8090` is the address of a simulated network that is a server (docs/simulated-network.md): the phone is then
-switched on there, in the country of `--country`, and uses data, so that the figures of the order's page move.
+switched on there, in the country of `--country`, which the plan must cover, and uses data, so that the figures of the order's page move.
 """
 
 import argparse

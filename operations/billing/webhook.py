@@ -117,8 +117,8 @@ async def operator_billing_payments_webhook(ctx: Ctx, params: PaymentsNotice) ->
 
     The signature is checked over the raw bytes with a tolerance of 300 s, and each event has its effect once: account status, paid
     invoices, paid orders of shops, and the records of charges, refunds, disputes, payouts and application fees. Events may come in any
-    order: the newest word of a thing stays. An event of an account that no organisation has, of a kind that nothing reads, or of the other mode (test or live)
-    is answered 200 and has no effect. 503: nothing was done, and the processor sends it again.
+    order: the newest word of a thing stays. An event of an account that no organisation has, of a kind that nothing reads, or of the
+    other mode (test or live) is answered 200 and has no effect. 503: nothing was done, and the processor sends it again.
     """
     del params
     event = await read_event(ctx.deps, ctx.call, ctx.now)

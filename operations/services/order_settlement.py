@@ -51,7 +51,8 @@ def settle_refund(connection: Connection, deps: Deps, row: OrderRow, now: float)
         return
     if row.top_up_of is None and row.ledger is not None:
         raise OrderNotSettled(
-            f"{row.id} is {row.status}, and the ledger has a row of it ({row.ledger}): `reseller issuance settle` decides, and the money follows"
+            f"{row.id} is {row.status}, and the ledger has a row of it ({row.ledger}): `reseller issuance settle` decides, "
+            "and the money follows"
         )
     if row.status != "needs_review" or not fail_order(connection, order=row.id, code=GIVEN_BACK, now=now):
         raise OrderNotSettled(f"{row.id} is {row.status}; only what needs review, or a refund that failed, is settled with --refund")

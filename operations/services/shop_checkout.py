@@ -21,7 +21,7 @@ from storage.audit import append_line
 from storage.connect import connected
 from storage.connection import Connection
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session
-from storage.storefront_plans import StorefrontPlan, find_plan
+from storage.storefront_plans import StorefrontPlan, named_plan
 from storage.storefronts import Storefront, storefront_of
 from storage.top_ups import takes_top_ups
 
@@ -103,7 +103,7 @@ async def begin_order(deps: Deps, *, shop: Storefront, plan: StorefrontPlan, lan
     Choice: stock is not reserved while somebody pays; whom nothing is left for gets the money back by itself.
     """
     refuse(await reasons_against(deps, shop, plan))
-    begins = Beginning(deps.ids.secret("ord_"), deps.site.base_url, shop.id, plan.slug, language, now)
+    begins = Beginning(deps.ids.secret("ord_"), deps.site.base_url, shop.id, plan.id, language, now)
     return await open_page(deps, await deps.store.write(store_order, begins=begins), now)
 
 
@@ -112,7 +112,7 @@ async def begin_top_up(deps: Deps, *, order: OrderRow, plan: StorefrontPlan, lan
     require_taking(order)
     if plan.id not in {one.id for one in await addable(deps, order)}:
         raise not_addable()
-    begins = Beginning(deps.ids.secret("tuc_"), deps.site.base_url, order.storefront, plan.slug, language, now)
+    begins = Beginning(deps.ids.secret("tuc_"), deps.site.base_url, order.storefront, plan.id, language, now)
     return await open_page(deps, await deps.store.write(store_top_up, begins=begins, order=order.id), now)
 
 
@@ -201,7 +201,7 @@ def refusal_now(connection: Connection, order: str) -> Refusal:
 def on_sale(connection: Connection, begins: Beginning) -> tuple[Storefront, StorefrontPlan]:
     """The published shop and the plan that it sells."""
     shop = storefront_of(connection, storefront=begins.storefront)
-    plan = find_plan(connection, storefront=begins.storefront, slug=begins.plan)
+    plan = named_plan(connection, storefront=begins.storefront, named=begins.plan)
     if shop is None or plan is None or shop.status != "published" or not plan.on_sale:
         raise not_for_sale()
     return shop, plan

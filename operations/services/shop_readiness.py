@@ -72,9 +72,6 @@ async def against_drawing(deps: Deps, upstream: Upstream, plan: StorefrontPlan) 
         template = await find_template(upstream, plan.template_id, "package_template_id")
     except NotFound:
         return ["template_not_visible"]
-    # Choice: a template that recurs draws nothing from stock, so for a shop it is not there.
-    if template.get("recurring"):
-        return ["template_not_visible"]
     return [] if free_of(stock, template) > 0 else ["no_free_esim"]
 
 

@@ -25,7 +25,7 @@ class OrderNotPaid(Conflict):
 @operation(
     "POST",
     "/api/orders/{orderId}/cancel",
-    scope=Scope.ANY,
+    scope=Scope.NONE,
     auth=Auth.STOREFRONT_OPEN,
     guessed=True,
     access=any_order,

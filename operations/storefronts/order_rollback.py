@@ -50,7 +50,7 @@ async def order_to_return(ctx: Ctx, params: OrderRef) -> Held:
 @operation(
     "DELETE",
     "/api/orders/{orderId}",
-    scope=Scope.ANY,
+    scope=Scope.NONE,
     auth=Auth.STOREFRONT,
     access=order_to_return,
     title="Roll back order",

@@ -53,7 +53,7 @@ async def get_hosted_storefront_plan_readiness(ctx: Ctx, params: ShopPlanRef) ->
     """Tell whether a plan can be bought now, by the rules of its seller's account.
 
     Public; draws and reserves nothing. Reasons: plan_not_on_sale, owner_not_connected, payments_not_active, account_not_found,
-    template_not_visible (or it recurs), no_free_esim.
+    template_not_visible, no_free_esim.
 
     The stock is a few seconds old at most. When the charging system fails nobody knows, so the answer is 502, never a guess.
     """

@@ -54,7 +54,7 @@ async def top_up_of_order(ctx: Ctx, params: TopUpRef) -> OrderRow:
 @operation(
     "POST",
     "/api/orders/{orderId}/top-up-checkouts/{sessionId}/cancel",
-    scope=Scope.ANY,
+    scope=Scope.NONE,
     auth=Auth.STOREFRONT_OPEN,
     guessed=True,
     processor=True,

@@ -160,6 +160,7 @@ NAMELESS = {
     "operator_identity_create_session",
     "operator_create_promotion",
     "operator_list_promotions",
+    "list_storefront_orders",
     *NEVER,
 }
 

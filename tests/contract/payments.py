@@ -12,6 +12,7 @@ from operations.billing.oauth_begin import digest_of
 from storage.connect_states import ConnectState, insert_state
 from storage.identity_sessions import IdentitySession, insert_session
 from tests.contract.invoices import INVOICED
+from tests.contract.orders import ORDERS
 from tests.contract.shops import SHOPS
 from tests.world import Credentials, World
 
@@ -100,6 +101,7 @@ PREPARED: Mapping[str, Callable[[World, Credentials], Awaitable[Input]]] = {
     "operator_billing_submit_dispute_evidence": dispute,
     **INVOICED,
     **SHOPS,
+    **ORDERS,
 }
 """Operations that are about something there: how it comes to be, and what of the documented input names it."""
 UNCONNECTED = {

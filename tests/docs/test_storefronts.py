@@ -10,17 +10,21 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from operations.services.order_fulfilment import PATIENCE_SECONDS
+from operations.services.order_refund import PATIENCE_SECONDS as REFUND_SECONDS
 from operations.services.order_status import OrderStatus
 from operations.services.shop_checkout import LOOK_SECONDS, OPEN_SECONDS
 from operations.services.shop_readiness import Reason
 from operations.services.shop_texts import LANGUAGES_FOLDER, languages
 from operations.services.top_up_review import CLEAR_SECONDS
+from operations.storefronts.plans import MOST_PLANS
 from operations.storefronts.storefront_fields import MOST_LOGO
+from operations.storefronts.storefronts import MOST_STOREFRONTS
 from registry.limits import Limits
 from registry.operation import Auth
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import ADDRESS, as_reader, done, find
 from tests.running import Running, running
+from transports.retention import UNPAID_ORDERS_SECONDS
 
 PAGE = "storefronts.md"
 VISIT = "python examples/shop_visit.py"
@@ -81,6 +85,9 @@ def calls(cell: str) -> list[str]:
 def test_the_figures_of_the_page_are_those_of_the_code() -> None:
     limits = Limits()
     told = (
+        ((MOST_STOREFRONTS, MOST_PLANS), "plans of a shop | 100, 250", (100, 250)),
+        (UNPAID_ORDERS_SECONDS, "forgotten after 30 days", 30 * 86_400),
+        (REFUND_SECONDS, "under the same key, for 20 hours", 20 * 3600),
         (LOOK_SECONDS, "after ten minutes", 600),
         (OPEN_SECONDS, "can be paid for an hour", 3600),
         (PATIENCE_SECONDS, "it is tried again for an hour", 3600),

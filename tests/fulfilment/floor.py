@@ -95,8 +95,8 @@ class Floor:
 
     async def told(self) -> list[str]:
         """The ICCIDs that esim.issued told of."""
-        named = {"organisation": self.shop.me.organisation, "intent": None, "after": None, "most": 100}
-        rows = await self.shop.world.store.read(list_events, **named)
+        of = self.shop.me.organisation
+        rows = await self.shop.world.store.read(list_events, organisation=of, intent=None, after=None, most=100)
         return [orjson.loads(row.data)["iccid"] for row in rows if row.type == "esim.issued"]
 
     def strike(self, times: int | None = 1, **fault: Any) -> None:

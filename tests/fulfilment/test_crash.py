@@ -34,7 +34,7 @@ async def outlive(floor: Floor) -> None:
 
 @pytest.mark.parametrize("after", [False, True])
 async def test_a_worker_that_dies_at_any_commit_of_a_delivery_loses_nothing(floor: Floor, after: bool) -> None:
-    orders = list[str]()
+    orders, died = list[str](), True
     for at in range(MOST_COMMITS):
         orders.append(await floor.paid())
         deps, _ = await floor.born(Mortal(floor.deps.store, at, after))
@@ -54,7 +54,7 @@ async def test_a_worker_that_dies_at_any_commit_of_a_delivery_loses_nothing(floo
 
 @pytest.mark.parametrize("after", [False, True])
 async def test_a_worker_that_dies_at_any_commit_of_a_refund_gives_the_money_back_once(floor: Floor, after: bool) -> None:
-    orders = list[str]()
+    orders, died = list[str](), True
     for at in range(MOST_COMMITS):
         orders.append(await floor.paid())
         floor.strike(code=6)

@@ -53,7 +53,9 @@ async def test_the_mails_are_in_the_language_of_the_order_or_in_english(floor: F
             """\
 Thank you for your order at Fjord: Nordic.
 
-Your eSIM is ready. Scan the attached QR code with the phone that is to use it, or open this page on the phone, where you also find the steps and how much data is left:
+Your eSIM is ready. Scan the attached QR code with the phone that is to
+use it, or open this page on the phone. It also has the steps, and shows
+how much data is left:
 
 https://reseller.test/shop/fjord/orders/ord_x
 
@@ -66,7 +68,8 @@ A phone that asks for its parts gets these two:
 SM-DP+ address: smdp.spx-roaming.test
 Activation code: K2-EEHCUZ3-CKVPNUS278F
 
-Whoever has the code or the page can install the eSIM, once. So keep this mail to yourself.
+Whoever has the code or the page can install the eSIM, once. So keep this
+mail to yourself.
 
 Questions? Write to help@fjord.test.
 """,
@@ -78,7 +81,9 @@ Questions? Write to help@fjord.test.
             """\
 Danke für Ihre Bestellung bei Fjord: Nordic.
 
-Ihre eSIM ist fertig. Scannen Sie den angehängten QR-Code mit dem Telefon, das sie nutzen soll, oder öffnen Sie auf dem Telefon diese Seite. Dort stehen auch die Schritte und wie viele Daten übrig sind:
+Ihre eSIM ist fertig. Scannen Sie den angehängten QR-Code mit dem
+Telefon, das sie nutzen soll, oder öffnen Sie auf dem Telefon diese
+Seite. Dort stehen auch die Schritte und wie viele Daten übrig sind:
 
 https://reseller.test/shop/fjord/orders/ord_x
 
@@ -91,7 +96,8 @@ Ein Telefon, das nach seinen Teilen fragt, bekommt diese zwei:
 SM-DP+-Adresse: smdp.spx-roaming.test
 Aktivierungscode: K2-PX9UVAW-STSQT5Z2790
 
-Wer den Code oder die Seite hat, kann die eSIM einmal installieren. Behalten Sie diese Mail deshalb für sich.
+Wer den Code oder die Seite hat, kann die eSIM einmal installieren.
+Behalten Sie diese Mail deshalb für sich.
 
 Fragen? Schreiben Sie an help@fjord.test.
 """,
@@ -176,17 +182,22 @@ async def test_what_did_not_leave_for_an_hour_goes_back(floor: Floor) -> None:
     assert (await floor.end(order), floor.refunds(), floor.draws()) == (("failed", "provider_unreachable", "done"), [1000], 0)
 
 
+async def connect(floor: Floor, account: int | None) -> None:
+    """The owner is connected to an account, or to none."""
+    of, mode = floor.shop.me.organisation, None if account is None else "managed"
+    await floor.shop.world.store.write(set_connection, organisation=of, mode=mode, account_id=account, own_token=None)
+
+
 async def test_an_owner_who_was_disconnected_has_an_hour_to_come_back(floor: Floor) -> None:
     orders = [await floor.paid(), await floor.paid()]
-    named = {"organisation": floor.shop.me.organisation, "own_token": None}
-    await floor.shop.world.store.write(set_connection, mode=None, account_id=None, **named)
+    await connect(floor, None)
     await floor.work(5, every=10)
     assert {(await floor.row(order)).status for order in orders} == {"paid"}
-    await floor.shop.world.store.write(set_connection, mode="managed", account_id=ACCOUNT, **named)
+    await connect(floor, ACCOUNT)
     await floor.work(1, every=5 * MINUTE)
     assert [(await floor.row(order)).status for order in orders] == ["ready", "ready"]
     late = await floor.paid()
-    await floor.shop.world.store.write(set_connection, mode=None, account_id=None, **named)
+    await connect(floor, None)
     await floor.work(14, every=5 * MINUTE)
     assert (await floor.end(late), floor.refunds()) == (("failed", "provider_unreachable", "done"), [1000])
 

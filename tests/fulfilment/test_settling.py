@@ -1,16 +1,16 @@
 """What evidence and persons say of an order afterwards: late eSIMs, settled rows, and metrics that show what waits."""
 
-
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from operations.services.drawn_esim import DrawnEsim
 from operations.services.ledger import settle_issued
 from operations.services.order_purpose import FULFIL, OrderPurpose
-from operations.services.order_settlement import settle_order
+from operations.services.order_settlement import Decision, settle_order
 from operations.services.settlement import Settlement, settle
 from registry.errors import Conflict, NotFound
 from storage.order_queue import review_order
+from storage.orders import OrderRow
 from tests.fulfilment.floor import BUYER, Floor
 from transports.metrics import Metrics
 from transports.tally import Tally
@@ -23,14 +23,20 @@ ESIM = DrawnEsim("8988303000000999999", "smdp.test", "K2-CODE", "LPA:1$smdp.test
 async def late(floor: Floor, order: str) -> None:
     """The answer of the draw comes after all."""
     purpose, now = OrderPurpose(floor.deps, order, floor.shop.me.organisation), floor.shop.world.clock.now()
-    named = {"organisation": floor.shop.me.organisation, "key": order}
-    await floor.deps.store.write(settle_issued, purpose=purpose, **named, esim=ESIM, now=now)
+    of = floor.shop.me.organisation
+    await floor.deps.store.write(settle_issued, purpose=purpose, organisation=of, key=order, esim=ESIM, now=now)
 
 
 async def decided(floor: Floor, order: str, settlement: Settlement) -> None:
     """What `reseller issuance settle` does."""
     named = {"organisation": floor.shop.me.organisation, "key": order}
     await floor.deps.store.write(settle, deps=floor.deps, **named, settlement=settlement, now=floor.shop.world.clock.now())
+
+
+async def by_hand(floor: Floor, order: str, decision: Decision) -> OrderRow:
+    """What `reseller storefront settle` does."""
+    now = floor.shop.world.clock.now()
+    return await floor.deps.store.write(settle_order, deps=floor.deps, order=order, decision=decision, by="ann", now=now)
 
 
 async def metrics(floor: Floor) -> dict[str, float]:
@@ -40,6 +46,7 @@ async def metrics(floor: Floor) -> dict[str, float]:
     return {"|".join((one.name, *one.labels.values())): one.value for one in samples if one.name.startswith("reseller_order")}
 
 
+@pytest.mark.rule("3.6.5")
 async def test_an_unknown_order_is_settled_by_a_person_as_delivered_or_not(on_both: Floor) -> None:
     floor = on_both
     orders = [await floor.paid(), await floor.paid()]
@@ -102,14 +109,14 @@ async def test_what_a_dead_process_may_have_sent_needs_review_once(floor: Floor)
 async def test_a_person_has_the_money_of_what_has_no_ledger_row_sent_back_and_nothing_else(floor: Floor) -> None:
     order, other = await floor.paid(), await floor.paid()
     now, store = floor.shop.world.clock.now(), floor.deps.store
-    said = {"deps": floor.deps, "by": "ann", "now": now}
-    for wrong, decision in ((order, "refund"), (order, "added")):
-        with pytest.raises(Conflict):
-            await store.write(settle_order, order=wrong, decision=decision, **said)  # pyright: ignore[reportArgumentType]  # both are decisions
+    with pytest.raises(Conflict):
+        await by_hand(floor, order, "refund")
+    with pytest.raises(Conflict):
+        await by_hand(floor, order, "added")
     with pytest.raises(NotFound):
-        await store.write(settle_order, order="ord_none", decision="refund", **said)
+        await by_hand(floor, "ord_none", "refund")
     await store.write(review_order, order=order, code="OUTCOME_UNKNOWN", now=now)
-    assert (await store.write(settle_order, order=order, decision="refund", **said)).status == "failed"
+    assert (await by_hand(floor, order, "refund")).status == "failed"
     floor.strike(drop_after=True)
     await floor.work(2, every=1)
     assert (await floor.end(order), await floor.end(other)) == (
@@ -117,9 +124,9 @@ async def test_a_person_has_the_money_of_what_has_no_ledger_row_sent_back_and_no
         ("needs_review", "OUTCOME_UNKNOWN", None),
     )
     with pytest.raises(Conflict, match="issuance settle"):
-        await store.write(settle_order, order=other, decision="refund", **said)
+        await by_hand(floor, other, "refund")
     with pytest.raises(Conflict, match="refund is done"):
-        await store.write(settle_order, order=order, decision="refund", **said)
+        await by_hand(floor, order, "refund")
     notes = await floor.shop.notes()
     assert [(note.operation, note.principal, note.outcome) for note in notes if note.operation == "settle_storefront_order"] == [
         ("settle_storefront_order", "ann", "settled_refund")
@@ -131,9 +138,8 @@ async def test_a_person_says_that_a_top_up_is_there_or_goes_back(floor: Floor) -
     there, gone = await floor.shop.top_up(bought), await floor.shop.top_up(bought)
     floor.strike(times=2, drop_before=True)
     await floor.work(1, every=1)
-    said = {"deps": floor.deps, "by": "ann", "now": floor.shop.world.clock.now()}
-    assert (await floor.deps.store.write(settle_order, order=there, decision="added", **said)).status == "ready"
-    await floor.deps.store.write(settle_order, order=gone, decision="refund", **said)
+    assert (await by_hand(floor, there, "added")).status == "ready"
+    await by_hand(floor, gone, "refund")
     await floor.work(2, every=1)
     assert [await floor.end(top_up) for top_up in (there, gone)] == [("ready", None, None), ("failed", "settled_by_operator", "done")]
 

@@ -13,12 +13,13 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import orjson
 
 from clients.ocs.pool import OcsPool, ocs_limits
+from operations.services.order_fulfilment import Fulfilment
 from operations.services.reconciliation import Reconciliation
 from storage.orphans import recover_orphans
 from storage.replicas import renew
@@ -28,7 +29,7 @@ from transports.app import Application
 from transports.http.deadlines import Deadlines
 from transports.http.serve import bind, make_server, run
 from transports.logs import Logs
-from transports.service import Service, build_service
+from transports.service import Bell, Service, build_service, make_worker
 from transports.settings import load_settings
 from transports.upstream import ocs_settings
 
@@ -56,12 +57,15 @@ def set_trap(service: Service, trap: Trap) -> None:
     pool = OcsPool(TrappedOutbound(ocs_limits(wire), trap), wire, service.clock)
     service.pipeline.deps = replace(service.pipeline.deps, ocs=pool)
     service.pipeline.journal = TrappedJournal(service.pipeline.journal, trap)
+    deps, sender = service.pipeline.deps, service.sender
+    service.worker = make_worker(service.settings, deps, sender, complain, looks=True)  # it sends for orders, without a call
+    cast(Bell, deps.wake_worker).hang(service.worker.wake)
 
 
 async def keep_settling(service: Service, clock: SharedClock) -> None:
     """The chores look at the machine's time now and then; this is what they do, at the start and whenever the clock was moved."""
     deps, done = service.pipeline.deps, -1.0
-    reconciliation = Reconciliation(deps, complain)
+    reconciliation, fulfilment = Reconciliation(deps, complain), Fulfilment(deps, complain)
     while True:
         await anyio.sleep(LOOK_SECONDS)
         ahead = clock.ahead
@@ -70,6 +74,7 @@ async def keep_settling(service: Service, clock: SharedClock) -> None:
         await service.store.write(renew, replica=service.journal.replica, now=clock.now())
         await service.store.write(recover_orphans, now=clock.now())
         await reconciliation.step()
+        await fulfilment.step()
         service.worker.wake()
         done = ahead
         say(f"settled {done}")

@@ -19,7 +19,7 @@ from operations.services.order_purpose import FULFIL, OrderPurpose
 from operations.services.upstream import reach_for
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
-from storage.order_queue import Paid, claim_order, fail_order, pay_order, work_later
+from storage.order_queue import Paid, claim_order, fail_order, pay_order
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session
 from storage.storefront_plans import StorefrontPlan, put_plan
 from storage.storefronts import Storefront, insert_storefront
@@ -29,7 +29,6 @@ from tests.world import open_world
 
 KEY = "storefront-key-of-the-shops"
 SLUG, ADA, CARD = "fjord-travel", "ada@example.com", Card("4242424242424242", email="ada@example.com")
-OTHER_SPONSOR, RECURRING = 55040, 55020
 SOLD = {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_days": 30, "countries": ["DK", "NO", "SE"]}
 
 
@@ -37,13 +36,13 @@ SOLD = {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_
 class Shop(Stage):
     """The service with a published shop that sells one plan."""
 
-    payee: str = ""
-    row: Storefront = field(default=None)  # type: ignore[assignment]  # set when it is opened
-    plan: StorefrontPlan = field(default=None)  # type: ignore[assignment]
-    buyer: httpx.AsyncClient = field(default=None)  # type: ignore[assignment]
+    payee: str
+    buyer: httpx.AsyncClient
     """Somebody who shows nothing."""
-    server: httpx.AsyncClient = field(default=None)  # type: ignore[assignment]
+    server: httpx.AsyncClient
     """Who shows the storefront key."""
+    row: Storefront = field(init=False)
+    plan: StorefrontPlan = field(init=False)
 
     async def open_another(self, slug: str, *, status: str = "published", organisation: str | None = None) -> Storefront:
         """One more shop."""
@@ -104,8 +103,8 @@ class Shop(Stage):
         there = "https://reseller.test/shop/fjord-travel"
         page = NewCheckout(order, "Nordic 1 GB", 900, "EUR", 9, there, there, metadata={"order": order})
         session = await self.world.pipeline.deps.payments.create_checkout(self.payee, page)
-        named = {"order": order, "session": session.id, "ends": session.expires_at, "look_ms": 0}
-        assert await self.world.store.write(name_session, **named)
+        ends = session.expires_at
+        assert await self.world.store.write(name_session, order=order, session=session.id, ends=ends, look_ms=0)
         return session.id
 
     async def pay_at(self, session: str) -> None:
@@ -174,13 +173,10 @@ async def open_shop(
         payee = await world.connect_payments(me)
         await world.network()
         async with world.client(me.secret) as http, world.client() as buyer, world.client(KEY) as server:
-            shop = Shop(world, road, me, http, payee, buyer=buyer, server=server)
+            shop = Shop(world, road, me, http, payee, buyer, server)
             shop.row = await shop.open_another(SLUG)
             shop.plan = await shop.sell("nordic-1gb")
             yield shop
         await former.ocs.aclose()
         await world.pipeline.deps.ocs.aclose()
         assert world.faults == []
-
-
-__all__ = ["ACCOUNT", "ADA", "KEY", "SLUG", "Shop", "open_shop", "work_later"]

@@ -115,6 +115,13 @@ async def test_the_answer_is_for_nobody_s_cache(shop: Shop) -> None:
     assert said.headers["Cache-Control"] == "no-store"
 
 
+async def test_the_id_is_in_no_log(open_door: Shop) -> None:
+    id = await open_door.ready()
+    for way in ("", "/usage", "/top-up-options"):
+        assert (await open_door.buyer.get(f"/api/orders/{id}{way}")).status_code == 200
+    assert len(open_door.world.lines) > 3 and id not in str(open_door.world.lines)
+
+
 @pytest.mark.rule("4.6.10")
 async def test_without_a_key_the_id_is_all_that_is_asked_for(open_door: Shop) -> None:
     id = await open_door.ready()

@@ -101,7 +101,8 @@ async def test_the_words_for_what_could_not_be_found_out(shop: Shop) -> None:
         (
             502,
             {
-                "error": "Whether this top-up was paid for could not be found out, so its checkout may be open; nothing is known to have changed",
+                "error": "Whether this top-up was paid for could not be found out, so its checkout may be open; "
+                "nothing is known to have changed",
                 "code": "payment_state_unverifiable",
                 "hint": "Repeat the call in a minute; a checkout that nobody pays expires by itself within an hour of its beginning",
             },

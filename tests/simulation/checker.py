@@ -231,11 +231,11 @@ def draws(ending: Ending) -> dict[Key, list[Dispatch]]:
     """What was sent to draw an eSIM, per key, as the upstream counts it."""
     found: dict[Key, list[Dispatch]] = defaultdict(list)
     for entry in ending.log:
-        if is_top_up(entry):
+        key = ending.history.of_call.get(entry.by)
+        if entry.method != DRAW or is_top_up(entry) or key is None:
             continue
-        if entry.method == DRAW and entry.by != OUTSIDER and (key := ending.history.of_call.get(entry.by)) is not None:
-            if entry.code != TRAFFIC_LIMIT or key not in ending.sold:
-                found[key].append(entry)
+        if entry.code != TRAFFIC_LIMIT or key not in ending.sold:
+            found[key].append(entry)
     return found
 
 

@@ -1,7 +1,7 @@
 """What is known when an episode is over, read from the tables by hand: what is on trial does not judge itself."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import orjson
 
@@ -83,7 +83,7 @@ def read_orders(outside: Outside) -> list[OrderEnd]:
     return [OrderEnd(*row) for row in outside.disk.raw.execute(ORDERS)]
 
 
-def read_sales(outside: Outside, processor: Processor, bought: Mapping[str, Bought]) -> SalesEnding:
+def read_sales(outside: Outside, processor: Processor, bought: Mapping[str, Bought], by_hand: Set[str]) -> SalesEnding:
     """All that the judge of sales asks for."""
     raw = outside.disk.raw
     buyers = {each.address: id for id, each in bought.items()}
@@ -100,6 +100,7 @@ def read_sales(outside: Outside, processor: Processor, bought: Mapping[str, Boug
         rows=read_orders(outside),
         calls=outside.calls,
         processor=processor,
+        by_hand=by_hand,
         log=outside.provider.log,
         told=told,
         warned=warned,

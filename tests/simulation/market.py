@@ -1,7 +1,7 @@
 """The part of an episode that sells: buyers, the processor that they pay at, and its words to the service."""
 
 from asyncio import AbstractEventLoop
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 
 from tests.simulation.agenda import Agenda
@@ -18,8 +18,6 @@ from tests.simulation.sales_checker import OrderEnd, SalesEnding, check_sales
 from tests.simulation.shoppers import Shoppers
 from tests.simulation.tenants import Tenants
 
-DISPUTED = 0.04
-"""Of the charges: their refund is refused for good."""
 TOLD: dict[str, Kind] = {"ready": "ok", "failed": "fail"}
 
 
@@ -34,7 +32,7 @@ class Market:
         self._faults = PaymentFaults(rng, 0.0 if calm else 0.6 * rng.random())
         self._agenda = Agenda(loop)
         self._courier = Courier(loop, rng, self._agenda, machines, 0.0 if calm else 0.5 * rng.random())
-        self.processor = Processor(lambda: NOON + loop.time(), self._courier.announce, disputed=DISPUTED, draw=rng.random)
+        self.processor = Processor(lambda: NOON + loop.time(), self._courier.announce, self._agenda.plan, rng)
         self.sales: list[Sale] = draw_sales(rng, tenants, 1 + int(rng.random() * 3))
         self.shoppers = Shoppers(rng, machines, history, outside, self.processor, self._agenda)
         self.ending: SalesEnding | None = None
@@ -56,6 +54,11 @@ class Market:
     def counts(self) -> dict[str, int]:
         """What went wrong, by kind."""
         return self._faults.counts | self._courier.counts
+
+    @property
+    def rows(self) -> Sequence[OrderEnd]:
+        """How every sale ended."""
+        return [] if self.ending is None else self.ending.rows
 
     @property
     def wait(self) -> float | None:
@@ -91,13 +94,18 @@ class Market:
 
     def judge(self) -> list[str]:
         """What was broken of our promises to buyers."""
-        self.ending = read_sales(self._outside, self.processor, self.shoppers.bought)
+        bought = self.shoppers.bought
+        self.ending = read_sales(self._outside, self.processor, bought, {id for id, each in bought.items() if each.by_hand})
         moved = [
             f"{now.id}: a word that was late changed {was} to {now}"
             for was, now in zip(self._before, self.ending.rows, strict=True)
-            if was != now
+            if was != now and not self._is_told_late(was, now)
         ]
         return check_sales(self.ending) + moved + self._courier.refused
+
+    def _is_told_late(self, was: OrderEnd, now: OrderEnd) -> bool:
+        """The one thing that may come after all: that the payer's bank did not take a refund, which nothing asks about."""
+        return self.processor.fell(now.id) and was._replace(refund="failed") == now
 
     def told(self) -> list[object]:
         """What an episode's hash is over."""

@@ -5,6 +5,7 @@ Its log of moved money is the only truth about money that an episode is judged b
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from random import Random
 from typing import Literal, NamedTuple, TypeVar, cast
 
 from clients.payments.records import Charge, CheckoutSession, NewCheckout, Refund
@@ -17,10 +18,15 @@ Made = TypeVar("Made", CheckoutSession, Refund)
 DAY = 86_400
 KEY_SECONDS = DAY
 """After a day a key may be forgotten, and what is sent under it again is done again."""
+DISPUTED, FALLS = 0.04, 0.06
+"""Of the charges: their refund is refused, for the payer's bank takes the money back. Of the refunds: the bank does not take them."""
+FALLS_WITHIN = 900.0
+Plan = Callable[[float, Callable[[], object]], None]
 Announced = Callable[[str, str, dict[str, object]], None]
 """The type of an event, the account it is of, and the object it is about."""
-Way = Literal["card", "bank", "bank_fails", "free", "less"]
-"""`bank`: the page is complete at once, and the money comes later, or not. `free`, `less`: a code takes off all of it, or half."""
+Way = Literal["card", "bank", "bank_fails", "free", "less", "converted"]
+"""`bank`: the page is complete at once, and the money comes later, or not. `free`, `less`: a code takes off all of it, or half.
+`converted`: the page was shown in another currency, and is paid in it."""
 PRICE_OFF: Mapping[Way, float] = {"free": 0.0, "less": 0.5}
 
 
@@ -28,13 +34,14 @@ class Moved(NamedTuple):
     """Money that came from a buyer, or went back. `about` is the order or top-up of the page it was paid on."""
 
     at: float
-    what: Literal["paid", "refunded", "refused"]
+    what: Literal["paid", "refunded", "refused", "fell"]
     account: str
     about: str
     charge: str
     amount: int
     key: str
     attempt: str | None
+    refund: str | None = None
 
 
 @dataclass(slots=True)
@@ -60,9 +67,9 @@ class Answer:
 class Processor:
     """The state and the methods. Times are Unix seconds of its own clock, which never jumps."""
 
-    def __init__(self, clock: Callable[[], float], announce: Announced, *, disputed: float = 0.0, draw: Callable[[], float]) -> None:
-        """`disputed`: how many of the charges cannot be refunded, for their payer's bank takes the money back itself."""
-        self._clock, self._announce, self._disputed, self._draw = clock, announce, disputed, draw
+    def __init__(self, clock: Callable[[], float], announce: Announced, plan: Plan, rng: Random) -> None:
+        """`plan`: something happens here after so many seconds."""
+        self._clock, self._announce, self._plan, self._draw = clock, announce, plan, rng.random
         self.pages: dict[str, Page] = {}
         self.charges: dict[str, Charge] = {}
         self.refunds: dict[str, Refund] = {}
@@ -152,9 +159,11 @@ class Processor:
             self.charges[charge] = replace(
                 held, amount_refunded=held.amount_refunded + amount, refunded=held.amount_refunded + amount == held.amount
             )
-            self.log.append(Moved(self._clock(), "refunded", account, about, charge, amount, key, metadata.get("attempt")))
+            self.log.append(Moved(self._clock(), "refunded", account, about, charge, amount, key, metadata.get("attempt"), made.id))
             self._announce("refund.created", account, refund_json(made))
             self._announce("charge.refunded", account, charge_json(self.charges[charge]))
+            if self._draw() < FALLS:
+                self._plan(self._draw() * FALLS_WITHIN, lambda: self._fall(account, made.id))
             return made
 
         return self._once(account, key, (charge, amount, reason, tuple(sorted(metadata.items()))), make)
@@ -174,6 +183,7 @@ class Processor:
             status="complete",
             payment_status="unpaid" if waits else "paid" if total else "no_payment_required",
             amount_total=total,
+            currency="USD" if way == "converted" else page.session.currency,
             payment_intent=self._new("pi") if total else None,
             url=None,
             email=email,
@@ -197,14 +207,35 @@ class Processor:
         pages = [page for page in self.pages.values() if page.about == about and page.paid]
         return sum(self.charges[charge].amount for page in pages for charge in page.charges) if pages else None
 
-    def given_back(self, about: str) -> int:
-        """What went back of it."""
-        return sum(moved.amount for moved in self.log if moved.what == "refunded" and moved.about == about)
+    def refunds_of(self, about: str) -> int:
+        """How many refunds of it were done or refused; what is repeated under its key is neither."""
+        return sum(moved.what in ("refunded", "refused") and moved.about == about for moved in self.log)
+
+    def given_back(self, about: str, without: str = "-") -> int:
+        """What went back of it, but for keys that begin so."""
+        found = [moved for moved in self.log if moved.about == about and not moved.key.startswith(without)]
+        return sum(moved.amount if moved.what == "refunded" else -moved.amount for moved in found if moved.what in ("refunded", "fell"))
+
+    def fell(self, about: str) -> bool:
+        """Whether what went back of it came back."""
+        return any(moved.what == "fell" and moved.about == about for moved in self.log)
 
     def keeps(self, about: str) -> bool:
         """Whether what came for it cannot be given back."""
-        charges = [charge for page in self.pages.values() if page.about == about for charge in page.charges]
-        return any(self.charges[charge].disputed for charge in charges)
+        return any(self.charges[charge].disputed for charge in self.charges_of(about))
+
+    def charges_of(self, about: str) -> list[str]:
+        """The payments of an order or top-up."""
+        return [charge for page in self.pages.values() if page.about == about for charge in page.charges]
+
+    def _fall(self, account: str, refund: str) -> None:
+        """The payer's bank does not take it."""
+        fallen = self.refunds[refund] = replace(self.refunds[refund], status="failed", failure_reason="lost_or_stolen_card")
+        charge = self.charges[fallen.charge or ""]
+        self.charges[charge.id] = replace(charge, amount_refunded=charge.amount_refunded - fallen.amount, refunded=False)
+        moved = next(moved for moved in self.log if moved.what == "refunded" and moved.refund == refund)
+        self.log.append(moved._replace(at=self._clock(), what="fell"))
+        self._announce("refund.failed", account, refund_json(fallen))
 
     def _receive(self, page: Page) -> None:
         """The money is there."""
@@ -219,7 +250,7 @@ class Processor:
             currency=session.currency,
             status="succeeded",
             refunded=False,
-            disputed=self._draw() < self._disputed,
+            disputed=self._draw() < DISPUTED,
             created=int(self._clock()),
             payment_intent=session.payment_intent,
             metadata=session.metadata,

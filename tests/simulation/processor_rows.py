@@ -50,6 +50,7 @@ def refund_json(refund: Refund) -> Members:
         "charge": refund.charge,
         "payment_intent": refund.payment_intent,
         "reason": refund.reason,
+        "failure_reason": refund.failure_reason,
         "created": refund.created,
         "metadata": dict(refund.metadata),
     }

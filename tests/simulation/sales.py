@@ -10,9 +10,9 @@ from tests.simulation.shops import Shop
 from tests.simulation.tenants import Tenant, Tenants
 
 Pays = Literal["never"] | Way
-WAYS: tuple[Pays, ...] = ("card", "card", "card", "card", "card", "bank", "bank_fails", "free", "less", "never")
+WAYS: tuple[Pays, ...] = (*("card",) * 10, "bank", "bank_fails", "free", "less", "converted", "never")
 LANGUAGES = ("en", "de")
-CROWD = 32
+CROWD, BY_HAND = 32, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class Sale:
     """The top-ups are paid at once."""
     releases: int
     returns: int
+    refunds: float | None
+    """Of the price: what the operator gives back by hand, and so does the service, perhaps."""
 
 
 def draw_sales(rng: Random, tenants: Tenants, count: int) -> list[Sale]:
@@ -61,6 +63,7 @@ def draw_sale(rng: Random, tenants: Tenants) -> Sale:
         together=draw() < 0.5,
         releases=releases if given_back else 0,
         returns=int(draw() * 3) if given_back else 0,
+        refunds=(0.5 if draw() < 0.5 else 1.0) if draw() < BY_HAND else None,
     )
 
 

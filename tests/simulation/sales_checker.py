@@ -3,7 +3,7 @@ outside systems.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from tests.simulation.processor import Processor
 from tests.simulation.provider import Dispatch
 
 CHANGE = "changeSimStatus"
+BY_HAND = "refund:"
 DECIDED = ("ready", "failed", "needs_review")
 LOST = ("outcome_unknown", "manual_reconciliation_required")
 HELD = ("issued", "rollback_pending", "rollback_unknown")
@@ -47,6 +48,8 @@ class SalesEnding:
     calls: Mapping[str, int]
     """The number in the upstream's log for each order that a buyer was shown the page of."""
     processor: Processor
+    by_hand: Set[str]
+    """Orders whose operator refunds by hand as well."""
     log: Sequence[Dispatch]
     told: Counter[str]
     """How many letters each buyer was sent, by what they bought."""
@@ -78,22 +81,31 @@ def check_money(ending: SalesEnding, row: OrderEnd) -> Iterator[str]:
         return
     if seen not in DECIDED:
         yield f"paid, and still {seen}"
-    if seen != "failed" and (back or row.refund is not None):
+    if seen != "failed" and (processor.given_back(row.id, without=BY_HAND) or row.refund is not None):
         yield f"{seen}, and {back} of {paid} was given back (refund {row.refund})"
+    done = processor.refunds_of(row.id)
+    if row.id not in ending.by_hand and done > 1:
+        yield f"{done} refunds were asked for"
     if seen == "failed":
-        yield from check_refund(row, paid, back, hopeless=processor.keeps(row.id))
+        yield from check_refund(ending, row, paid, back)
 
 
-def check_refund(row: OrderEnd, paid: int, back: int, *, hopeless: bool) -> Iterator[str]:
+def check_refund(ending: SalesEnding, row: OrderEnd, paid: int, back: int) -> Iterator[str]:
     """A failed one has its money back. Where the processor cannot give it back, that is said."""
+    processor, told = ending.processor, f"failed ({row.code}), and {back} of {paid} was given back (refund {row.refund})"
     if paid == 0:
         if row.refund is not None:
-            yield f"nothing was paid, and its refund is {row.refund}"
-    elif hopeless:
+            yield told
+    elif processor.fell(row.id):
+        if row.refund not in ("done", "failed"):  # nothing asks whether what was given back stays there
+            yield told
+    elif processor.keeps(row.id):
         if row.refund != "failed":
-            yield f"the processor cannot give {paid} back, and the refund is {row.refund}"
+            yield told
+    elif row.id in ending.by_hand and row.refund == "failed":
+        """A refund by hand whose outcome nobody knows holds what it may have taken, and a person is told."""
     elif back != paid or row.refund != "done":
-        yield f"failed ({row.code}), and {back} of {paid} was given back (refund {row.refund})"
+        yield told
 
 
 def check_letters(ending: SalesEnding, row: OrderEnd) -> Iterator[str]:

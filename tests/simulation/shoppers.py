@@ -17,6 +17,7 @@ from tests.simulation.replica import STOREFRONT_KEY, Outside, Said
 from tests.simulation.sales import Pays, Purchase, Sale
 
 BUY, ADD, RETURN = "begin_order", "begin_top_up", "rollback_storefront_order"
+REFUND = "operator_billing_create_refund"
 TRIES = 4
 WAITS = (2.0, 5.0, 10.0, 20.0, 40.0, 60.0)
 LONG = 60.0
@@ -34,6 +35,8 @@ class Bought:
     top_up_of: str | None
     call: int
     pays: bool = False
+    by_hand: bool = False
+    """Its operator has asked for a refund."""
 
     @property
     def address(self) -> str:
@@ -60,6 +63,7 @@ class Shoppers:
         if order is None:
             return
         await self._pay(order)
+        await self._refund(order)
         if not order.pays or not await self._ready(order.id):
             return
         if sale.together:
@@ -118,6 +122,20 @@ class Shoppers:
         bought.pays = self.processor.pay(bought.id, way, bought.address)
         if bought.pays and way in ("bank", "bank_fails"):
             self.agenda.plan(bought.purchase.settles, lambda: self.processor.settle_bank(bought.id, arrives=way == "bank"))
+
+    async def _refund(self, order: Bought) -> None:
+        """The operator gives some of the money back by hand, when something has gone wrong, or nothing has."""
+        charges = self.processor.charges_of(order.id)
+        if order.sale.refunds is None or not charges:
+            return
+        await anyio.sleep(self.rng.random() * 20)
+        order.by_hand = True
+        amount = max(1, int(self.processor.charges[charges[0]].amount * order.sale.refunds))
+        replica = await self.machines.any()
+        try:
+            await replica.call(0, REFUND, order.sale.tenant.secret, {"charge": charges[0], "amount": amount}, key=f"refund-{order.id}")
+        except Gone:
+            return
 
     async def _ready(self, order: str) -> bool:
         """Look at the order's page now and then; give up at some time."""

@@ -13,6 +13,9 @@ from tests.simulation.checker import ENDS
 from tests.simulation.crash_points import POINTS
 from tests.simulation.episode import Episode, Stage, Verdict, build_stage, run_episode
 from tests.simulation.main import known_seeds
+from tests.simulation.payments import PAYMENT_FAULTS
+from tests.simulation.sales_checker import OrderEnd
+from tests.simulation.shoppers import RETURN
 from tests.simulation.store import STORE_FAULTS
 from tests.simulation.upstream_faults import WEIGHTS
 
@@ -44,6 +47,11 @@ def beginning(stage: Stage) -> Beginning:
         begun.met.update(outside.upstream_faults.counts | outside.store_faults.counts)
         begun.met.update(record.key.key for record in episode.history.records if record.kind == "crash")
         begun.met.update(row.state for row in ([] if episode.ending is None else episode.ending.rows))
+        if episode.market is not None:
+            begun.met.update(episode.market.counts)
+            begun.met.update(end for row in episode.market.rows for end in ends_of(row))
+            calls = [record for record in episode.history.records if record.operation == RETURN]
+            begun.met.update(f"returned: {record.kind}" for record in calls)
 
     begun.verdicts += [run_episode(stage, seed, look if seed < LOOKED_AT else None) for seed in range(PER_TEST)]
     return begun
@@ -87,13 +95,28 @@ def test_the_episodes_meet_every_fault_every_crash_point_and_every_end_of_a_row(
     assert {*WEIGHTS, *STORE_FAULTS, *POINTS, *ENDS} - beginning.met.keys() == {"released"}  # nobody frees what is ours past us
 
 
+def test_the_episodes_that_sell_meet_every_fault_of_payments_and_every_end_of_a_sale(beginning: Beginning) -> None:
+    assert {*PAYMENT_FAULTS, "late word", "lost word", "second word"} - beginning.met.keys() == set()
+    wanted = {f"order {end}" for end in ("ready", "failed", "pending_payment", "rolled_back")} | {
+        f"top-up {end}" for end in ("ready", "failed")
+    }
+    wanted |= {"refund done", "refund failed", "returned: released", "returned: refused"}
+    assert wanted - beginning.met.keys() == set()
+
+
+def ends_of(row: OrderEnd) -> list[str]:
+    """How a sale ended, in words."""
+    kind = "order" if row.top_up_of is None else "top-up"
+    return [f"{kind} {row.seen}", f"{kind} {row.ledger}", f"refund {row.refund}"]
+
+
 @pytest.mark.parametrize("patch", planted.planted_bugs(), ids=lambda patch: patch.stem)
 def test_a_planted_bug_fits_the_tree(patch: Path) -> None:
     assert all(text != (ROOT / file).read_text() for file, text in planted.patched(patch, ROOT).items())
 
 
 def test_a_planted_bug_is_found() -> None:
-    """The one that is found soonest; `python3 ./run simulate --planted` shows all five."""
+    """The one that is found soonest; `python3 ./run simulate --planted` shows them all."""
     found = planted.find(planted.PATCHES / "retry_on_timeout.patch", seeds=100)
     assert found is not None
     assert found[1].endswith("2 dispatches")

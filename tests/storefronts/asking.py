@@ -53,7 +53,7 @@ class Seller:
         """Change a shop."""
         return await self.ask("PATCH", f"{SHOPS}/{shop}", fields)
 
-    async def change_plan(self, shop: str, slug: str = "nordic-5gb", **fields: object) -> Said:
+    async def change_plan(self, shop: str, slug: str = "nordic-5gb", /, **fields: object) -> Said:
         """Change a plan."""
         return await self.ask("PATCH", f"{SHOPS}/{shop}/plans/{slug}", fields)
 

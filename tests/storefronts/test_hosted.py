@@ -3,10 +3,8 @@
 import pytest
 from inline_snapshot import snapshot
 
-from tests.storefronts.asking import everybody, seller
+from tests.storefronts.asking import Said, everybody, seller
 from tests.world import World
-
-from tests.storefronts.asking import Said
 
 pytestmark = pytest.mark.anyio
 
@@ -64,10 +62,10 @@ async def test_a_published_shop_shows_what_it_has_on_sale_and_nothing_else(world
 
 async def test_an_unknown_shop_is_not_found(world: World) -> None:
     public = everybody(world)
-    for slug in ("none", "UPPER", "%00", "a" * 64, "%F0%9F%92%A9", "..%2f"):
+    for slug in ("none", "UPPER", "a" * 64, "%F0%9F%92%A9", "..%2f"):
         said = await public.ask("GET", f"/api/hosted/{slug}")
         assert (said.status, said.body["code"]) == (404, "not_found"), slug
-    assert (await public.ask("GET", f"/api/hosted/{'a' * 65}")).status == 400
+    assert [(await public.ask("GET", f"/api/hosted/{slug}")).status for slug in ("a" * 65, "%00")] == [400, 400]
 
 
 @pytest.mark.rule("4.6.8")

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from tests.storefronts.asking import PLAN, SHOP, SHOPS, Seller, everybody, seller
+from tests.storefronts.asking import PLAN, SHOP, SHOPS, Said, Seller, everybody, seller
 from tests.world import World, open_world
 
 pytestmark = pytest.mark.anyio
+WHOLE = ("\x00", 2**53)
+"""Nothing that holds one of these is read at all."""
 HIDDEN = ["\x00", "a\x1bb", "a\nb", "a\u202eb", "a\u2066b", "a\u200bb", "\ufeffa", "a\u2028b", "a\U000e0041b", "   ", ""]
 BIG = "data:image/png;base64," + "A" * (32 * 1024)
 BAD: dict[str, list[Any]] = {
@@ -76,6 +78,12 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
         assert world.faults == []
 
 
+def refused_field(said: Said) -> str | None:
+    """Which field is at fault, as far as one is."""
+    param = said.body.get("param")
+    return None if param is None else param.partition(".")[0].partition("[")[0]
+
+
 async def state(who: Seller, shop: str) -> tuple[Any, Any]:
     """What there is."""
     return (await who.ask("GET", SHOPS)).body, (await who.ask("GET", f"{SHOPS}/{shop}")).body
@@ -89,9 +97,9 @@ async def test_a_shop_takes_no_hostile_field(shared: World, field: str) -> None:
     for number, value in enumerate(BAD[field]):
         if not (value is None and field == "status"):
             made = await fjord.ask("POST", SHOPS, {**SHOP, field: value}, key=f"k{number}")
-            assert (made.status, made.body["param"]) == (400, field), value
+            assert (made.status, refused_field(made)) == (400, field if value not in WHOLE else None), value
         changed = await fjord.change(shop["id"], **{field: value})
-        assert (changed.status, changed.body["param"]) == (400, field), value
+        assert (changed.status, refused_field(changed)) == (400, field if value not in WHOLE else None), value
     assert await state(fjord, shop["id"]) == before
 
 
@@ -106,7 +114,7 @@ async def test_a_plan_takes_no_hostile_field(shared: World, field: str) -> None:
         said = [await fjord.put(shop["id"], **{field: value})]
         said += [await fjord.change_plan(shop["id"], **{field: value})] if field in changeable else []
         for each in said:
-            assert each.status == 400 and each.body["param"].partition(".")[0].partition("[")[0] == field, (value, each)
+            assert (each.status, refused_field(each)) == (400, field if value not in WHOLE else None), (value, each)
     assert await state(fjord, shop["id"]) == before
 
 

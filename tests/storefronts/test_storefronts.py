@@ -5,10 +5,8 @@ from inline_snapshot import snapshot
 
 from registry.limits import Tier
 from tests.contract.stage import OPERATIONS, House
-from tests.storefronts.asking import PLAN, SHOP, SHOPS, everybody, seller
+from tests.storefronts.asking import PLAN, SHOP, SHOPS, Said, everybody, seller
 from tests.world import World
-
-from tests.storefronts.asking import Said
 
 pytestmark = pytest.mark.anyio
 PNG = "data:image/png;base64,iVBORw0KGgo="

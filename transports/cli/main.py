@@ -27,6 +27,12 @@ def make_app(words: list[str]) -> typer.Typer:
     if words[:1] == ["serve"]:
         app.callback()(lambda: None)  # keeps `serve` a word of the command line although it is the only one here
         return app
+    add_others(app, words)
+    return app
+
+
+def add_others(app: typer.Typer, words: list[str]) -> None:
+    """All but `serve`."""
     from transports.cli.audit import audit
     from transports.cli.call import call_app
     from transports.cli.cdr import cdr_app
@@ -40,7 +46,6 @@ def make_app(words: list[str]) -> typer.Typer:
     from transports.cli.login import login, logout
     from transports.cli.mcp import mcp_app
     from transports.cli.members import members_app
-    from transports.cli.order_settle import settle_one
     from transports.cli.org import org_app
     from transports.cli.payments import payments_app
     from transports.cli.sandbox import sandbox_app
@@ -51,27 +56,26 @@ def make_app(words: list[str]) -> typer.Typer:
     from transports.cli.worker import worker
 
     app.callback(help=HELP)(whole)
-    app.command()(worker)
-    app.add_typer(call_app(words), name="call")
-    app.add_typer(events_app, name="events")
-    app.add_typer(webhooks_app, name="webhooks")
-    app.command()(trigger)
-    app.add_typer(org_app, name="org")
-    app.add_typer(keys_app, name="keys")
-    app.add_typer(members_app, name="members")
-    app.command()(audit)
-    app.add_typer(issuance_app, name="issuance")
-    app.add_typer(invoice_app, name="invoice")
-    app.add_typer(payments_app, name="payments")
-    storefront_app.command("settle")(settle_one)
-    app.add_typer(storefront_app, name="storefront")
-    app.add_typer(cdr_app, name="cdr")
-    app.add_typer(database_app, name="db")
-    app.add_typer(mcp_app, name="mcp")
-    app.add_typer(sandbox_app, name="sandbox")
-    for plain in (login, logout, openapi, reference, doctor):
+    groups = {
+        "call": call_app(words),
+        "events": events_app,
+        "webhooks": webhooks_app,
+        "org": org_app,
+        "keys": keys_app,
+        "members": members_app,
+        "issuance": issuance_app,
+        "invoice": invoice_app,
+        "payments": payments_app,
+        "storefront": storefront_app,
+        "cdr": cdr_app,
+        "db": database_app,
+        "mcp": mcp_app,
+        "sandbox": sandbox_app,
+    }
+    for name, group in groups.items():
+        app.add_typer(group, name=name)
+    for plain in (worker, trigger, audit, login, logout, openapi, reference, doctor):
         app.command()(plain)
-    return app
 
 
 def main() -> None:

@@ -15,12 +15,14 @@ from registry.ids import SystemIds
 from transports.cli.door import Data, Door, Key, Org, Url, Where, accepted, open_door
 from transports.cli.failure import Failure
 from transports.cli.keys import every
+from transports.cli.order_settle import settle_one
 from transports.cli.render import cell, indented, print_line
 
 CREATE, LIST = "reseller storefront create", "reseller storefront list"
 LONGEST_SLUG = 40
 
 storefront_app = typer.Typer(no_args_is_help=True, help="Open shops where buyers pay your plans.")
+storefront_app.command("settle")(settle_one)
 Products = Annotated[list[str] | None, typer.Option("--from-product", help="Sell this product, cnp_...; may be repeated.")]
 Slug = Annotated[str | None, typer.Option("--slug", help="Its address, /shop/SLUG; absent: from the name.")]
 Currency = Annotated[str | None, typer.Option("--currency", help="USD, EUR, GBP or CHF; absent: that of the products.")]

@@ -15,7 +15,6 @@ WORDS: Mapping[str, str] = {
     SoldOut.code: "sold_out",
     NotForSale.code: "gone",
     ShopNotReady.code: "not_now",
-    PaymentsError.code: "payment",
 }
 """Which of our words fit what was refused, by its code."""
 
@@ -33,8 +32,13 @@ async def begin(visit: Visit) -> Answer:
     try:
         begun = await begin_order(deps, shop=shop, plan=plan, language=visit.texts.language, now=visit.now)
     except Refusal as refusal:
-        return await refused(visit, WORDS.get(refusal.error_code, "not_now"), refusal.status)
+        return await refused(visit, word_of(refusal, WORDS, "not_now"), refusal.status)
     return Redirect(begun.url)
+
+
+def word_of(refusal: Refusal, words: Mapping[str, str], other: str) -> str:
+    """Which of our words fit what was refused."""
+    return "payment" if isinstance(refusal, PaymentsError) else words.get(refusal.error_code, other)
 
 
 async def refused(visit: Visit, word: str, status: int) -> Answer:

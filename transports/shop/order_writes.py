@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from operations.services.shop_checkout import NotForSale, ShopNotReady, SoldOut, begin_top_up
 from operations.services.top_up_plans import addable
 from registry.errors import Refusal
-from registry.payments_errors import PaymentsError
 from transports.shop import order_page
 from transports.shop.answers import Answer, Redirect
+from transports.shop.checkout import word_of
 from transports.shop.visit import Visit
 
 WORDS: Mapping[str, str] = {
     NotForSale.code: "gone",
-    PaymentsError.code: "payment",
     ShopNotReady.code: "not_now",
     SoldOut.code: "sold_out",
 }
@@ -29,7 +28,7 @@ async def top_up(visit: Visit) -> Answer:
             return await refused(visit, order, "top_up", 409)
         begun = await begin_top_up(visit.deps, order=order.row, plan=plan, language=visit.texts.language, now=visit.now)
     except Refusal as refusal:
-        return await refused(visit, order, WORDS.get(refusal.error_code, "top_up"), refusal.status)
+        return await refused(visit, order, word_of(refusal, WORDS, "top_up"), refusal.status)
     return Redirect(begun.url)
 
 

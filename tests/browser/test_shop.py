@@ -1,0 +1,241 @@
+"""A buyer before a real browser, without script: from choosing a plan to an eSIM, more data for it, and its end; on a phone and on a desk."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypedDict, cast
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+
+from tests.browser.test_docs_pages import QUIET
+from tests.running import ROOT, Running, running
+from tests.shop_pages.qr_reader import read_qr
+
+CHROMIUM = shutil.which("chromium")
+AXE = ROOT / "tools" / "node" / "node_modules" / "axe-core" / "axe.min.js"
+SHOTS = os.environ.get("SHOTS")
+"""A folder for pictures of the pages, when somebody wants to look at them."""
+KEY = "storefront-key-of-the-browser-tests-01"
+IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15"
+ANDROID = "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
+
+
+class Device(TypedDict, total=False):
+    """What a browser says and shows."""
+
+    viewport: ViewportSize
+    user_agent: str
+    color_scheme: str
+    locale: str
+
+
+PHONE, DESK = ViewportSize(width=360, height=740), ViewportSize(width=1280, height=900)
+DEVICES: dict[str, Device] = {
+    "phone": {"viewport": PHONE, "user_agent": IPHONE, "color_scheme": "light", "locale": "en-GB"},
+    "phone-dark": {"viewport": PHONE, "user_agent": ANDROID, "color_scheme": "dark", "locale": "de-DE"},
+    "desk": {"viewport": DESK, "color_scheme": "light", "locale": "de-DE"},
+    "desk-dark": {"viewport": DESK, "color_scheme": "dark", "locale": "en-GB"},
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("buyers") / "data", {"SERVICE_BURST_LIMIT": "false", "SERVICE_STOREFRONT_API_KEY": KEY}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+class Buyer:
+    """Somebody before the shop; everything they look at must fit the screen, come from us, and be for everybody."""
+
+    def __init__(self, context: BrowserContext, name: str) -> None:
+        self.context, self.page, self.name = context, context.new_page(), name
+        self.complaints: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def look(self, what: str) -> None:
+        """The page is one that can be read here."""
+        page = self.page
+        assert page.viewport_size is not None
+        assert page.locator("h1").count() == 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+        small = page.evaluate("[...document.querySelectorAll('button, .button, select')].filter(e => e.offsetHeight && e.offsetHeight < 44).length")
+        assert small == 0, "what is tapped is at least 44 pixels high"
+        if SHOTS:
+            Path(SHOTS).mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=Path(SHOTS) / f"shop-{self.name}-{what}.png", full_page=True)
+        judge(page)
+
+    def press(self, label: str) -> None:
+        """Press the first button of that name."""
+        self.page.get_by_role("button", name=label, exact=True).first.click()
+
+    def wait_for(self, heading: str) -> None:
+        """The page renews itself until it says so."""
+        self.page.get_by_role("heading", name=heading, level=1).wait_for(timeout=30_000)
+
+
+def judge(page: Page) -> None:
+    """axe-core finds nothing at all, where it is installed (npm ci in tools/node)."""
+    if not AXE.exists():
+        return
+    page.evaluate(AXE.read_text())
+    asked = "rules => axe.run(document, {runOnly: rules}).then(r => r.violations.map(v => [v.id, v.impact, v.nodes.map(n => n.html)]))"
+    assert page.evaluate(asked, RULES) == []
+
+
+def context_of(browser: Browser, server: Running, device: str) -> BrowserContext:
+    """A browser without script."""
+    return browser.new_context(java_script_enabled=False, base_url=server.base_url, **DEVICES[device])  # pyright: ignore
+
+
+WORDS = {
+    "en-GB": {
+        "buy": r"Buy for €7\.90",
+        "find": "Show plans",
+        "ready": "Your eSIM is ready",
+        "add": r"Add for €7\.90",
+        "added": "added",
+        "close": "Close this order",
+        "closed": "You closed this order",
+        "back": "Your eSIM was taken back",
+        "hand": "Type it in",
+    },
+    "de-DE": {
+        "buy": r"Für 7,90\s€ kaufen",
+        "find": "Tarife zeigen",
+        "ready": "Ihre eSIM ist bereit",
+        "add": r"Für 7,90\s€ hinzufügen",
+        "added": "hinzugefügt",
+        "close": "Bestellung abschließen",
+        "closed": "Sie haben diese Bestellung",
+        "back": "Ihre eSIM wurde zurückgenommen",
+        "hand": "Eintippen",
+    },
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_buyer_gets_an_esim_adds_data_and_closes_the_order(server: Running, browser: Browser, device: str) -> None:
+    context = context_of(browser, server, device)
+    buyer, words = Buyer(context, device), WORDS[DEVICES[device]["locale"]]
+    page = buyer.page
+    page.goto("/shop/demo")
+    buyer.look("plans")
+    page.locator("select").select_option("NO")
+    buyer.press(words["find"])
+    page.wait_for_url("**/shop/demo?country=NO")
+    buyer.look("country")
+    page.get_by_role("button", name=re.compile(words["buy"])).click()
+    pay(page)
+    buyer.look("waiting")
+    buyer.wait_for(words["ready"])
+    buyer.look("ready")
+    address = page.url
+
+    code = scan(page)
+    if not page.locator("#code").is_visible():
+        page.get_by_text(words["hand"], exact=True).click()
+    assert page.locator("#code").input_value() == code
+    assert code.split("$")[1:] == [page.locator("#smdp").input_value(), page.locator("#matching").input_value()]
+    assert told_of(server, address)["esim"]["activation_code"] == code
+    assert page.locator("a[href*='esim_qrcode_provisioning']").count() == 2
+
+    page.get_by_role("button", name=re.compile(words["add"])).click()
+    pay(page)
+    page.wait_for_url(address)
+    page.locator(".badge", has_text=re.compile(f"^{words['added']}$")).wait_for(timeout=30_000)
+    buyer.look("added")
+    page.get_by_text(words["close"], exact=True).first.click()
+    buyer.look("closing")
+    page.locator("form[action$='/cancel'] button").click()
+    page.get_by_text(words["closed"]).wait_for()
+    buyer.look("closed")
+    assert scan(page) == code
+
+    assert httpx.delete(api(server, address), headers=SIGNED, timeout=30).status_code == 200
+    page.goto(address)
+    buyer.wait_for(words["back"])
+    buyer.look("back")
+    assert [text for text in buyer.complaints if "favicon" not in text and "404" not in text] == []
+    assert all(url.startswith((server.base_url, "data:image/png", "data:image/svg+xml")) for url in buyer.asked)
+    context.close()
+
+
+SIGNED = {"Authorization": f"Bearer {KEY}"}
+
+
+class Esim(TypedDict):
+    """What is compared of it."""
+
+    activation_code: str
+
+
+class Told(TypedDict):
+    """What is compared of an order."""
+
+    esim: Esim
+
+
+def api(server: Running, address: str) -> str:
+    """Where programs find the order of a page."""
+    return f"{server.base_url}/api/orders/{address.rsplit('/', 1)[1]}"
+
+
+def told_of(server: Running, address: str) -> Told:
+    """What programs are told of it."""
+    return cast(Told, httpx.get(api(server, address), headers=SIGNED).json())
+
+
+def pay(page: Page) -> None:
+    """On the processor's page."""
+    page.get_by_label("E-mail").fill("buyer@fjord.example")
+    page.get_by_role("button", name="Pay", exact=True).click()
+    page.wait_for_url("**/orders/*")
+
+
+def scan(page: Page) -> str:
+    """What a camera sees on the screen."""
+    return read_qr(page.locator(".code img").screenshot())
+
+
+def test_a_plan_is_bought_without_a_mouse(server: Running, browser: Browser) -> None:
+    context = context_of(browser, server, "desk-dark")
+    page = context.new_page()
+    page.goto("/shop/demo?country=JP")
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").inner_text() == "Skip to the content"
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if "Buy" in page.locator(":focus").inner_text():
+            break
+    assert page.locator(":focus").evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/sandbox/payments/checkout/*")
+    context.close()
+
+
+def test_what_is_not_there_is_a_page_for_everybody(server: Running, browser: Browser) -> None:
+    for device in ("phone", "desk-dark"):
+        context = context_of(browser, server, device)
+        buyer = Buyer(context, device)
+        for what, path in (("no-shop", "/shop/nobodys"), ("no-order", f"/shop/demo/orders/ord_{'0' * 26}"), ("no-plan", "/shop/demo?country=AQ")):
+            buyer.page.goto(path)
+            buyer.look(what)
+        context.close()

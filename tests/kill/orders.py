@@ -1,0 +1,69 @@
+"""Orders of a shop that were paid while no server ran: their rows as the shop's page and the processor's webhook leave them."""
+
+from typing import NamedTuple
+
+from registry.clock import SystemClock
+from registry.ids import SystemIds
+from storage.connection import Connection
+from storage.order_queue import Paid, pay_order
+from storage.orders import NewOrder, insert_order, name_session
+from storage.store import open_store
+from storage.storefront_plans import StorefrontPlan
+from tests.kill.network import Drawn
+from tests.kill.stage import Stage
+from tests.simulation.shops import Shop, open_shop
+
+PRICE = 990
+
+
+class PaidOrder(NamedTuple):
+    """An order, and how the charging system is asked for its eSIM, which nobody else asks for so."""
+
+    id: str
+    asks: Drawn
+
+
+async def open_for_business(stage: Stage) -> Shop:
+    """The first organisation sells."""
+    tenant, ids, clock = stage.tenants[0], SystemIds(SystemClock()), stage.network.clock
+    store = open_store(stage.url, pool=1)
+    try:
+        return await store.write(open_shop, ids=ids, organisation=tenant.id, account=tenant.account, now=clock.now())
+    finally:
+        await store.aclose()
+
+
+async def paid_order(stage: Stage, shop: Shop) -> PaidOrder:
+    """One more, of a template of its own."""
+    tenant, now = stage.tenants[0], stage.network.clock.now()
+    template = stage.network.next_template(tenant.account)
+    assert template is not None
+    id = SystemIds(SystemClock()).secret("ord_")
+    store = open_store(stage.url, pool=1)
+    try:
+        await store.write(insert_paid, id=id, shop=shop, plan=shop.plans[0], template=template, now=now)
+    finally:
+        await store.aclose()
+    return PaidOrder(id, Drawn(tenant.account, template, None))
+
+
+def insert_paid(connection: Connection, *, id: str, shop: Shop, plan: StorefrontPlan, template: int, now: float) -> None:
+    """Begun, shown its page, paid."""
+    order = NewOrder(
+        id=id,
+        top_up_of=None,
+        organisation=shop.storefront.organisation,
+        storefront=shop.storefront.id,
+        plan=plan.id,
+        bought='{"slug":"nordic-1gb","name":"Nordic","data_mb":1000,"validity_days":30,"countries":["NO"]}',
+        template_id=template,
+        account_id=None,
+        amount=PRICE,
+        currency="EUR",
+        language="en",
+        payee=shop.payee,
+        created=now,
+    )
+    insert_order(connection, order=order)
+    name_session(connection, order=id, session=f"cs_{id[4:]}", ends=int(now) + 3600, look_ms=int(now + 600) * 1000)
+    pay_order(connection, order=id, paid=Paid("buyer@example.test", f"pi_{id[4:]}", PRICE, None), now=now)

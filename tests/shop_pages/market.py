@@ -1,0 +1,142 @@
+"""A shop with its pages and the processor's beside them, behind one HTTP door; and buyers with browsers."""
+
+import re
+from base64 import b64decode
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import httpx
+
+from operations.catalogue import CATALOGUE
+from storage.storefront_plans import StorefrontPlan, put_plan
+from storage.storefronts import Storefront, insert_storefront, write_storefront
+from tests.pages.browser import Browser, Seen
+from tests.pages.document import Document
+from tests.shop_pages.qr_reader import read_qr
+from tests.top_ups.counter import ACCOUNT, Counter, open_counter
+from tests.world import HOST
+from transports.http.asgi import HttpScope, Receive, Scope, Send
+from transports.http.door import HttpDoor
+from transports.http.inner import Inner
+from transports.http.rules import HttpRules
+from transports.logs import RequestLine
+from transports.payments import PAGES_PATH, show_pages
+from transports.shop.app import Shops
+from transports.shop.counter import counter_of
+
+SHOP = "/shop/fjord"
+BUYER = "buyer@home.test"
+
+
+@dataclass
+class Market:
+    """The shop, its door, and what the door wrote into its log."""
+
+    counter: Counter
+    shops: Shops
+    lines: list[RequestLine] = field(default_factory=list[RequestLine])
+    door: HttpDoor = field(init=False)
+
+    def __post_init__(self) -> None:
+        world = self.counter.world
+        inner = Inner(self.serve, prefixes=("/shop", PAGES_PATH), shown=lambda request, refusal, _: self.shops.refused(request, refusal))
+        rules = HttpRules(hosts=frozenset({HOST}), origins=frozenset({f"https://{HOST}"}))
+        log, fault = self.lines.append, lambda *fault: world.faults.append(fault)
+        self.door = HttpDoor(CATALOGUE, world.pipeline, rules=rules, log=log, fault=fault, inner=inner)
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As the application does it."""
+        request = cast(HttpScope, scope)
+        if request["path"].startswith(PAGES_PATH):
+            await show_pages(self.counter.world.payments, scope, receive, send)
+            return
+        self.counter.world.pipeline.admit_public((request.get("client") or ("", 0))[0])
+        await self.shops(scope, receive, send)
+
+    @asynccontextmanager
+    async def browser(self, address: str = "203.0.113.7", language: str = "en", agent: str = "a browser") -> AsyncGenerator[Browser]:
+        """A buyer's."""
+        transport = httpx.ASGITransport(app=self.door, client=(address, 50000), raise_app_exceptions=False)
+        headers = {"Accept": "text/html", "Accept-Language": language, "User-Agent": agent}
+        async with httpx.AsyncClient(transport=transport, base_url=f"https://{HOST}", headers=headers) as http:
+            yield Browser(http)
+
+    async def to_checkout(self, browser: Browser, plan: str = "nordic") -> Seen:
+        """From the shop to the processor's page."""
+        seen = await browser.get(SHOP)
+        return await browser.send(seen.page.form("/checkout", plan=plan))
+
+    async def pay(self, browser: Browser, checkout: Seen, *, told: bool = True) -> Seen:
+        """Pay there, and be led back; the processor tells of it, and the worker works."""
+        seen = await browser.send(checkout.page.form(checkout.path), "Pay", email=BUYER)
+        if not told:
+            return seen
+        await self.counter.told()
+        await self.counter.work()
+        return await browser.get(seen.path)
+
+    async def bought(self, browser: Browser, plan: str = "nordic") -> Seen:
+        """The page of an eSIM that is ready."""
+        return await self.pay(browser, await self.to_checkout(browser, plan))
+
+    async def change(self, **fields: object) -> Storefront:
+        """The shop is another from now on."""
+        row = self.counter.shop = self.counter.shop._replace(**fields)
+        await self.counter.world.store.write(write_storefront, row=row)
+        return row
+
+    async def add_shop(self, row: Storefront) -> None:
+        """One more."""
+        assert await self.counter.world.store.write(insert_storefront, row=row)
+
+    async def sell(self, slug: str, **fields: object) -> StorefrontPlan:
+        """A plan, new or changed."""
+        world, plans = self.counter.world, self.counter.plans
+        row = plans.get(slug) or plans["nordic"]._replace(id=world.ids.new("sfp_"), slug=slug, name=slug.title())
+        plans[slug] = await world.store.write(put_plan, row=row._replace(**fields))
+        return plans[slug]
+
+    async def sell_out(self) -> None:
+        """Somebody else uses the account's free eSIMs, and the last count of them is forgotten."""
+        world = self.counter.world
+        for line in (await world.network()).lines_of(ACCOUNT):
+            line.sim.status = "AFFECTED" if line.sim.status == "FREE" else line.sim.status
+        world.clock.advance(60)
+
+
+def order_of(seen: Seen) -> str:
+    """The order that a page is about."""
+    found = re.search(r"/orders/(ord_[0-9a-z]{26})", seen.path)
+    assert found is not None, seen.path
+    return found[1]
+
+
+def heading(page: Document) -> str:
+    """What the page says it is."""
+    found = re.search(r"<h1>(.*?)</h1>", page.html, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def scanned(page: Document) -> str:
+    """What a camera reads."""
+    pictures = [tag.attributes["src"] for tag in page.tags if tag.name == "img" and tag.attributes["alt"].startswith("QR")]
+    assert len(pictures) == 1
+    return read_qr(b64decode(pictures[0].removeprefix("data:image/png;base64,")))
+
+
+def field_of(page: Document, id: str) -> str:
+    """The value of a field that is there to be copied."""
+    return next(tag.attributes["value"] for tag in page.tags if tag.attributes.get("id") == id)
+
+
+@asynccontextmanager
+async def open_market(folder: Path) -> AsyncGenerator[Market]:
+    """A market with the shop of tests/top_ups."""
+    async with open_counter(folder) as counter:
+        pipeline = counter.world.pipeline
+        made = counter_of(pipeline, lambda call, error: counter.world.faults.append((call.request_id, call.operation.id, error)), f"https://{HOST}")
+        yield Market(counter, Shops(made))

@@ -1,0 +1,155 @@
+"""Whatever befalls an order and its top-ups: one that was paid is added once, or refunded, or a person looks at it."""
+
+import asyncio
+import tempfile
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from clients.sandbox.ocs.faults import Fault
+from clients.sandbox.payments.refusal import Refusal as PageClosed
+from operations.services.top_up import TakenOver, Unfit, begin, prepared
+from registry.errors import Refusal
+from storage.order_queue import claim_order
+from tests.top_ups.counter import ADD, Counter, open_counter
+
+T = TypeVar("T")
+MEMORY = "/dev/shm"
+PICK = st.integers(0, 5)
+TROUBLES = (
+    Fault(ADD, drop_after=True),
+    Fault(ADD, drop_before=True),
+    Fault(ADD, code=14),
+    Fault(ADD, code=100),
+    Fault(ADD, code=5, commit=True),
+    Fault("listSubscriberPrepaidPackages", null_lists=True),
+    Fault("getSingleSubscriber", status=503, times=3),
+)
+
+
+class TopUps(RuleBasedStateMachine):
+    """One order, and what its buyer adds to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory(prefix="top-ups-", dir=MEMORY if Path(MEMORY).is_dir() else None)
+        self.runner, self.stack = asyncio.Runner(), AsyncExitStack()
+        self.shop: Counter = self.run(self.stack.enter_async_context(open_counter(Path(self.folder.name))))
+        self.order = self.run(self.shop.buy())
+        self.begun: list[str] = []
+        self.paid: list[str] = []
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.runner.run(work)
+
+    @rule(plan=st.sampled_from(["nordic", "nordic-big"]))
+    def somebody_begins(self, plan: str) -> None:
+        async def begins() -> None:
+            try:
+                self.begun.append((await self.shop.begin_top_up(self.order, plan)).order)
+            except Refusal:  # cancelled, given back, or the charging system is in trouble
+                return
+
+        self.run(begins())
+
+    @rule(pick=PICK, told=st.booleans())
+    def somebody_pays(self, pick: int, *, told: bool) -> None:
+        self.run(self.pays(pick, told=told))
+
+    async def pays(self, pick: int, *, told: bool) -> None:
+        """One of those that were begun, if its page is open still."""
+        if self.begun:
+            top_up = self.begun.pop(pick % len(self.begun))
+            try:
+                await self.shop.pay(top_up)
+                self.paid.append(top_up)
+            except PageClosed:
+                pass
+        if told:
+            await self.shop.told()
+
+    @rule(pick=PICK)
+    def a_page_is_closed(self, pick: int) -> None:
+        if self.begun:
+            self.run(self.shop.http.post(f"/api/orders/{self.order}/top-up-checkouts/{self.begun.pop(pick % len(self.begun))}/cancel"))
+
+    @rule()
+    def the_order_is_cancelled(self) -> None:
+        self.run(self.shop.cancel(self.order))
+
+    @rule()
+    def the_esim_goes_back(self) -> None:
+        assert self.run(self.shop.roll_back(self.order)).status_code in (200, 409, 502)
+
+    @rule(trouble=st.sampled_from(TROUBLES))
+    def the_charging_system_is_in_trouble(self, trouble: Fault) -> None:
+        self.shop.trouble(trouble)
+
+    @rule(sent=st.booleans())
+    def a_process_dies_over_one(self, *, sent: bool) -> None:
+        self.run(self.dies(sent=sent))
+
+    async def dies(self, *, sent: bool) -> None:
+        """It has taken a row, and at times it has sent it."""
+        shop, dead = self.shop, replace(self.shop.deps, replica="rpl_dead")
+        now_ms = int(shop.world.clock.now() * 1000)
+        row = await shop.world.store.write(claim_order, organisation=shop.me.organisation, token="lse_dead", now_ms=now_ms)
+        if row is None or row.status != "paid":
+            return
+        try:
+            parcel = await prepared(dead, row)
+            await shop.world.store.write(begin, deps=dead, row=row, parcel=parcel, now=shop.world.clock.now())
+            if sent:
+                await parcel.upstream.ocs.packages.affect_to_subscriber(row.template_id, parcel.line.subscriber_id)
+        except (Refusal, Unfit, TakenOver):
+            return
+
+    @rule()
+    def the_worker_works(self) -> None:
+        self.run(self.shop.work(1))
+
+    @rule(seconds=st.sampled_from([1, 31, 130, 1000]))
+    def time_passes(self, seconds: int) -> None:
+        self.run(self.shop.live_on(seconds))
+
+    @invariant()
+    def nothing_is_added_twice(self) -> None:
+        assert self.shop.world.faults == []
+        rows = self.run(self.shop.top_ups(self.order))
+        held = [row.package_id for row in rows if row.package_id is not None]
+        assert len(held) == len(set(held))
+        for row in rows:
+            assert row.refund is None or row.status == "failed"
+
+    def teardown(self) -> None:
+        try:
+            self.run(self.all_is_settled_in_the_end())
+        finally:
+            self.run(self.stack.aclose())
+            self.runner.close()
+            self.folder.cleanup()
+
+    async def all_is_settled_in_the_end(self) -> None:
+        shop = self.shop
+        shop.world.sandbox.faults.clear()
+        await shop.told()
+        for seconds in (31, 130, 31, 31, 400, 400, 400, 400, 301, 301, 86_400, 301):
+            await shop.live_on(seconds)
+        rows = {row.id: row for row in await shop.top_ups(self.order)}
+        for top_up in self.paid:
+            row = rows[top_up]
+            assert (row.status, row.refund) in (("ready", None), ("failed", "done"), ("needs_review", None)), row
+        on_line = {package.id for package in await shop.packages(self.order)} - {(await shop.row(self.order)).package_id}
+        ready = {row.package_id for row in rows.values() if row.status == "ready"}
+        assert ready <= on_line
+        assert len(on_line - ready) <= sum(row.status == "needs_review" for row in rows.values())
+
+
+TopUps.TestCase.settings = settings(max_examples=12, stateful_step_count=14, deadline=None)
+TestTopUps = TopUps.TestCase
