@@ -49,7 +49,7 @@ SECONDS = {
     "simulation": 85.0,
     "spec": 10.0,
     "storage": 55.0,
-    "storefronts": 45.0,
+    "storefronts": 30.0,
     "subscribers": 50.0,
     "top_ups": 45.0,
 }

@@ -24,6 +24,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, NoReturn, cast
 
+from tests.kept import Kept
+
 ROOT = Path(__file__).resolve().parent.parent
 # What commands import only when they need it.
 LATER = (
@@ -68,7 +70,7 @@ def reseller() -> Path:
     listening.bind(str(folder / "socket"))
     listening.listen(64)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "RESELLER_"))}
-    words = [sys.executable, "-P", "-m", "tests.nursery", str(listening.fileno())]
+    words = [sys.executable, "-P", "-m", "tests.nursery", str(listening.fileno()), str(folder)]
     given = {**environment, "PYTHONPATH": str(ROOT)}
     pipe, none = subprocess.PIPE, subprocess.DEVNULL
     with (folder / "log").open("wb") as log:
@@ -132,7 +134,7 @@ def perform(order: Order) -> NoReturn:
         os._exit(code if isinstance(code, int) else int(code is not None))
 
 
-def attend(listening: socket.socket) -> None:
+def attend(listening: socket.socket, kept: Kept) -> None:
     """Fork for every caller, hand on what it sends, tell it how its fork ended. A caller that is gone was killed, and so is its fork."""
     with selectors.DefaultSelector() as events:
         events.register(sys.stdin, selectors.EVENT_READ, None)
@@ -144,6 +146,7 @@ def attend(listening: socket.socket) -> None:
                 if key.fileobj is listening:
                     caller, _ = listening.accept()
                     order = ordered(caller)
+                    kept.take_up()
                     pid = os.fork()
                     if pid == 0:
                         perform(order)
@@ -176,9 +179,11 @@ def main() -> None:
     make_app(["all"])
     for name in LATER:
         importlib.import_module(name)
+    kept = Kept(Path(sys.argv[2]))
+    kept.use()
     gc.collect()
     gc.freeze()
-    attend(socket.socket(fileno=int(sys.argv[1])))
+    attend(socket.socket(fileno=int(sys.argv[1])), kept)
 
 
 if __name__ == "__main__":

@@ -64,26 +64,31 @@ class Fulfilment:
 
     async def _work(self, places: deque[str]) -> int:
         """Several at once, for as long as a step may take; an organisation with nothing left, or no token left, is out of this step."""
-        looked, ends = [0], self._deps.clock.monotonic() + STEP_SECONDS
+        looked, ends, free = 0, self._deps.clock.monotonic() + STEP_SECONDS, anyio.Semaphore(AT_ONCE)
 
-        async def work() -> None:
-            while places and self._deps.clock.monotonic() < ends:
-                organisation = places.popleft()
-                row = await self._claim(organisation)
-                if row is not None:
-                    places.append(organisation)
-                    looked[0] += 1
-                    await self._look_at(row)
+        async def look_at(row: OrderRow) -> None:
+            try:
+                await self._look_at(row)
+            finally:
+                free.release()
 
         try:
             async with anyio.create_task_group() as group:
-                for _ in range(AT_ONCE):
-                    group.start_soon(work)
+                while places and self._deps.clock.monotonic() < ends:
+                    await free.acquire()
+                    row = await self._claim(places[0])
+                    if row is None:
+                        places.popleft()
+                        free.release()
+                        continue
+                    looked += 1
+                    places.rotate(-1)
+                    group.start_soon(look_at, row)
         except* StoreUnavailable as unavailable:
             raise StoreUnavailable(
                 "the store went away in the middle of fulfilment; what was begun goes on when it is back"
             ) from unavailable
-        return looked[0]
+        return looked
 
     async def _claim(self, organisation: str) -> OrderRow | None:
         """The next row of an organisation, if it may be worked on now: what is written upstream is paced, by waiting."""

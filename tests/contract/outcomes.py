@@ -161,6 +161,7 @@ NAMELESS = {
     "operator_create_promotion",
     "operator_list_promotions",
     "list_storefront_orders",
+    "create_storefront",
     *NEVER,
 }
 

@@ -73,7 +73,7 @@ async def test_a_worker_that_dies_at_any_commit_of_a_refund_gives_the_money_back
 
 async def test_a_store_that_is_away_when_the_esim_is_there_is_waited_for(floor: Floor) -> None:
     order = await floor.paid()
-    deps, worker = await floor.born(Forgetful(floor.deps.store, {2}))
+    deps, worker = await floor.born(Forgetful(floor.deps.store, {3}))
     with pytest.raises(StoreUnavailable):
         await worker.step()
     assert ((await floor.row(order)).status, await floor.gone()) == ("provisioning", 1)

@@ -138,5 +138,7 @@ async def open_market(folder: Path) -> AsyncGenerator[Market]:
     """A market with the shop of tests/top_ups."""
     async with open_counter(folder) as counter:
         pipeline = counter.world.pipeline
-        made = counter_of(pipeline, lambda call, error: counter.world.faults.append((call.request_id, call.operation.id, error)), f"https://{HOST}")
+        made = counter_of(
+            pipeline, lambda call, error: counter.world.faults.append((call.request_id, call.operation.id, error)), f"https://{HOST}"
+        )
         yield Market(counter, Shops(made))

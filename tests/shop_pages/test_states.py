@@ -113,7 +113,14 @@ async def test_unknown_orders_and_those_of_other_shops_are_answered_alike(market
     world, other = market.counter.world, market.counter.shop._replace(slug="other", name="Other")
     await market.add_shop(other._replace(id=world.ids.new("sf_")))
     order = order_of(bought)
-    paths = [f"/shop/other/orders/{order}", f"{SHOP}/orders/ord_{'a' * 26}", f"{SHOP}/orders/x", "/shop/nobodys/orders/x", "/shop", "/shop/"]
+    paths = [
+        f"/shop/other/orders/{order}",
+        f"{SHOP}/orders/ord_{'a' * 26}",
+        f"{SHOP}/orders/x",
+        "/shop/nobodys/orders/x",
+        "/shop",
+        "/shop/",
+    ]
     found = [(await browser.get(path)).answer for path in paths]
     assert {(answer.status_code, answer.content) for answer in found} == {(404, found[0].content)}
     for act in ("cancel", "top-up"):

@@ -12,7 +12,12 @@ from transports.shop.reader import language_of
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = ROOT / "transports/shop"
-USERS = [*PAGES.glob("*.py"), *PAGES.rglob("*.html"), ROOT / "operations/services/order_letters.py", ROOT / "operations/services/shop_texts.py"]
+USERS = [
+    *PAGES.glob("*.py"),
+    *PAGES.rglob("*.html"),
+    ROOT / "operations/services/order_letters.py",
+    ROOT / "operations/services/shop_texts.py",
+]
 COUNTED = re.compile(r"_(one|many)$")
 
 
@@ -54,7 +59,12 @@ def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
 
 def test_figures_are_written_as_the_language_writes_them() -> None:
     english, german = texts("en"), texts("de")
-    assert [english.money(123456, code) for code in ("USD", "EUR", "GBP", "CHF")] == ["$1,234.56", "€1,234.56", "£1,234.56", "CHF\u00a01,234.56"]
+    assert [english.money(123456, code) for code in ("USD", "EUR", "GBP", "CHF")] == [
+        "$1,234.56",
+        "€1,234.56",
+        "£1,234.56",
+        "CHF\u00a01,234.56",
+    ]
     assert [german.money(5, code) for code in ("EUR", "CHF")] == ["0,05\u00a0€", "0,05\u00a0CHF"]
     assert [english.data(mb) for mb in (1, 500, 1000, 1500, 50_000, 1_234_500)] == [
         "1\u00a0MB",

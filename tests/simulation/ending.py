@@ -57,7 +57,7 @@ def read_ending(
     return Ending(
         history=history,
         log=outside.provider.log,
-        wanted={errand.name: errand.templates - {0} for errand in errands} | sold,
+        wanted={errand.name: errand.templates - {0} for errand in errands} | dict(sold),
         last=last,
         rows=[Row(intents.get(intent, Key(org, key)), state, iccid) for org, key, intent, state, iccid in raw.execute(ROWS)],
         busy=[key for (key,) in raw.execute(BUSY)],

@@ -1,8 +1,9 @@
 """The part of an episode that sells: buyers, the processor that they pay at, and its words to the service."""
 
 from asyncio import AbstractEventLoop
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from random import Random
+from typing import Any
 
 from tests.simulation.agenda import Agenda
 from tests.simulation.clock import NOON
@@ -40,7 +41,7 @@ class Market:
         outside.payments = Payments(self.processor, self._faults)
 
     @property
-    def visits(self) -> list[Callable[[], Awaitable[None]]]:
+    def visits(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """One for each sale."""
         return [lambda sale=sale: self.shoppers.run(sale) for sale in self.sales]
 

@@ -52,7 +52,8 @@ class PaymentFaults:
         """The fault of the next call; reads fail more rarely."""
         if self.rng.random() >= (self.rate if write else self.rate / 2):
             return None
-        fault = self.rng.choices([*PAYMENT_FAULTS], [*PAYMENT_FAULTS.values()])[0]
+        kinds: list[PaymentFault] = [*PAYMENT_FAULTS]
+        fault = self.rng.choices(kinds, [*PAYMENT_FAULTS.values()])[0]
         self.counts[fault] = self.counts.get(fault, 0) + 1
         return fault
 
@@ -112,8 +113,8 @@ class SimProcessor(ProcessorClient):
         return Listed(await self._ask(lambda: self._processor.list_refunds(account, charge)), has_more=False)
 
     async def refund(self, account: str, *, charge: str, amount: int, reason: str | None, key: str, metadata: Mapping[str, str]) -> Refund:
-        named = {"charge": charge, "amount": amount, "reason": reason, "key": key, "metadata": metadata}
-        return await self._ask(lambda: self._processor.refund(account, **named), write=True)
+        do = self._processor.refund
+        return await self._ask(lambda: do(account, charge=charge, amount=amount, reason=reason, key=key, metadata=metadata), write=True)
 
     def read_event(self, body: bytes, signature: str, now: float) -> Event:
         """As the client reads it, but for the vendor's library, which takes a second to import."""

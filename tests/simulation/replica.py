@@ -194,13 +194,13 @@ class Replica:
         return await self.process.request(self._sell(shop, plan, language, order))
 
     async def _sell(self, shop: Storefront, plan: StorefrontPlan, language: str, order: str | None) -> Begun:
-        deps, named = self.deps, {"plan": plan, "language": language, "now": self.clock.now()}
+        deps, now = self.deps, self.clock.now()
         if order is None:
-            return await begin_order(deps, shop=shop, **named)
+            return await begin_order(deps, shop=shop, plan=plan, language=language, now=now)
         row = await self.store.read(find_order, order=order)
         if row is None:
             raise NotFound("there is no such order")
-        return await begin_top_up(deps, order=row, **named)
+        return await begin_top_up(deps, order=row, plan=plan, language=language, now=now)
 
     @property
     def ready(self) -> bool:

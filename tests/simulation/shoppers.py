@@ -1,8 +1,9 @@
 """Simulated buyers: each opens a page, pays or does not, waits, adds data, and may see the eSIM given back from two sides at once."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 import anyio
 
@@ -76,12 +77,12 @@ class Shoppers:
 
     async def give_back(self, order: Bought) -> None:
         """Everybody who wants to, at once: the operator by the ledger's row, the shop by the order."""
-        works: list[Callable[[], Awaitable[object]]] = [lambda: self._release(order)] * order.sale.releases
+        works: list[Callable[[], Coroutine[Any, Any, object]]] = [lambda: self._release(order)] * order.sale.releases
         works += [lambda: self._return(order)] * order.sale.returns
         self.rng.shuffle(works)
         await together(works)
 
-    def _adding(self, order: Bought, purchase: Purchase) -> Callable[[], Awaitable[None]]:
+    def _adding(self, order: Bought, purchase: Purchase) -> Callable[[], Coroutine[Any, Any, None]]:
         return lambda: self._add(order, purchase)
 
     async def _add(self, order: Bought, purchase: Purchase) -> None:
@@ -185,7 +186,7 @@ class Shoppers:
         return said
 
 
-async def together(works: list[Callable[[], Awaitable[object]]]) -> None:
+async def together(works: list[Callable[[], Coroutine[Any, Any, object]]]) -> None:
     """All at once."""
     async with anyio.create_task_group() as group:
         for work in works:

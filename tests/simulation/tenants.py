@@ -82,8 +82,8 @@ def prepare(*, shared_account: bool) -> Tenants:
         disk.transact(settle_in, ids=ids, keyring=keyring, account=account, endpoints=count)
         for account, count in zip(accounts, ENDPOINTS, strict=True)
     )
-    named = {"ids": ids, "now": Still().now()}
-    shops = {each.id: disk.transact(open_shop, organisation=each.id, account=each.account, **named) for each in tenants}
+    now = Still().now()
+    shops = {each.id: disk.transact(open_shop, ids=ids, organisation=each.id, account=each.account, now=now) for each in tenants}
     return Tenants(disk, setting, tenants, shops)
 
 

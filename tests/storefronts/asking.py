@@ -2,9 +2,13 @@
 
 from typing import Any, NamedTuple
 
+import pytest
+
 from registry.limits import Tier
 from tests.world import Credentials, World
 
+on_both = pytest.mark.parametrize("world", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True)
+"""What a database may decide in its own way."""
 SHOPS = "/v1/storefronts"
 SHOP = {"slug": "fjord-travel", "name": "Fjord Travel SIM", "currency": "EUR"}
 PLAN = {

@@ -11,8 +11,6 @@ from tests.contract.stage import House, open_house
 from tests.databases import NO_POSTGRES, empty, migrated_postgres
 from tests.world import World, open_world
 
-BOTH = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
-
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncGenerator[House]:
@@ -27,10 +25,12 @@ def postgres_database() -> Generator[str | None]:
         yield url
 
 
-@pytest.fixture(params=BOTH)
+@pytest.fixture
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
-    url: str | None = request.getfixturevalue("postgres_database") if request.param == "postgresql" else None
-    if request.param == "postgresql":
+    """On SQLite; on both where the test says `on_both`."""
+    kind = getattr(request, "param", "sqlite")
+    url: str | None = request.getfixturevalue("postgres_database") if kind == "postgresql" else None
+    if kind == "postgresql":
         if url is None:
             pytest.skip(NO_POSTGRES)
         empty(url)

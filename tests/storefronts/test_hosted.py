@@ -3,12 +3,13 @@
 import pytest
 from inline_snapshot import snapshot
 
-from tests.storefronts.asking import Said, everybody, seller
+from tests.storefronts.asking import Said, everybody, on_both, seller
 from tests.world import World
 
 pytestmark = pytest.mark.anyio
 
 
+@on_both
 @pytest.mark.rule("4.6.6")
 @pytest.mark.rule("5.1.5")
 async def test_a_published_shop_shows_what_it_has_on_sale_and_nothing_else(world: World) -> None:
@@ -68,6 +69,7 @@ async def test_an_unknown_shop_is_not_found(world: World) -> None:
     assert [(await public.ask("GET", f"/api/hosted/{slug}")).status for slug in ("a" * 65, "%00")] == [400, 400]
 
 
+@on_both
 @pytest.mark.rule("4.6.8")
 async def test_templates_are_a_bare_array_of_what_all_published_shops_sell(world: World) -> None:
     public = everybody(world)

@@ -6,12 +6,13 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.restrictions import Restrictions
-from tests.storefronts.asking import PLAN, SHOPS, Said, Seller, seller
+from tests.storefronts.asking import PLAN, SHOPS, Said, Seller, on_both, seller
 from tests.world import Credentials, World
 
 pytestmark = pytest.mark.anyio
 
 
+@on_both
 @pytest.mark.rule("4.6.3")
 async def test_a_plan_is_created_and_then_replaced_whole_under_its_slug(world: World) -> None:
     fjord = await seller(world)
@@ -56,6 +57,7 @@ async def test_a_plan_is_created_and_then_replaced_whole_under_its_slug(world: W
     assert (await fjord.ask("GET", f"{SHOPS}/{shop['id']}")).body["plans"] == [replaced.body]
 
 
+@on_both
 async def test_plans_stand_by_place_and_then_by_age(world: World) -> None:
     fjord = await seller(world)
     shop = await fjord.shop()
@@ -65,6 +67,7 @@ async def test_plans_stand_by_place_and_then_by_age(world: World) -> None:
     assert [plan["slug"] for plan in (await fjord.ask("GET", f"{SHOPS}/{shop['id']}")).body["plans"]] == ["b", "c", "a"]
 
 
+@on_both
 async def test_two_shops_may_use_one_slug_for_their_plans(world: World) -> None:
     fjord = await seller(world)
     one, two = await fjord.shop("one"), await fjord.shop("two")
@@ -74,6 +77,7 @@ async def test_two_shops_may_use_one_slug_for_their_plans(world: World) -> None:
     assert (await fjord.ask("GET", f"{SHOPS}/{one['id']}")).body["plans"] == [first.body]
 
 
+@on_both
 @pytest.mark.rule("4.6.3")
 async def test_product_id_copies_the_caller_s_own_product_once(world: World) -> None:
     fjord = await seller(world)
@@ -161,6 +165,7 @@ async def test_without_a_product_a_plan_needs_all_its_fields(world: World, field
     assert "product_id" in said.body["hint"]
 
 
+@on_both
 @pytest.mark.rule("4.6.4")
 async def test_a_change_of_a_plan_leaves_the_rest(world: World) -> None:
     fjord = await seller(world)

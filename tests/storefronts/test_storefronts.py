@@ -5,7 +5,7 @@ from inline_snapshot import snapshot
 
 from registry.limits import Tier
 from tests.contract.stage import OPERATIONS, House
-from tests.storefronts.asking import PLAN, SHOP, SHOPS, Said, everybody, seller
+from tests.storefronts.asking import PLAN, SHOP, SHOPS, Said, everybody, on_both, seller
 from tests.world import World
 
 pytestmark = pytest.mark.anyio
@@ -13,6 +13,7 @@ PNG = "data:image/png;base64,iVBORw0KGgo="
 LOOKS = {"tagline": "Data for the north", "logo": PNG, "accent": "#0B6E4F", "support_email": "help@fjord.example"}
 
 
+@on_both
 @pytest.mark.rule("4.6.1")
 async def test_a_shop_is_made_as_a_draft_and_listed_newest_first(world: World) -> None:
     fjord, other = await seller(world), await seller(world)
@@ -58,6 +59,7 @@ async def test_the_same_key_makes_one_shop(world: World) -> None:
     assert len((await fjord.ask("GET", SHOPS)).body["data"]) == 1
 
 
+@on_both
 @pytest.mark.rule("4.6.2")
 async def test_what_a_change_leaves_out_stays_and_null_clears(world: World) -> None:
     fjord = await seller(world)
@@ -92,6 +94,7 @@ async def test_the_same_key_with_other_fields_is_another_change(world: World) ->
     assert (said.status, said.body["code"]) == (409, "idempotency_key_reused")
 
 
+@on_both
 async def test_a_slug_is_one_shop_s_in_the_whole_service(world: World) -> None:
     fjord, other = await seller(world), await seller(world)
     await fjord.shop("taken")
@@ -105,6 +108,7 @@ async def test_a_slug_is_one_shop_s_in_the_whole_service(world: World) -> None:
     assert (await fjord.ask("POST", SHOPS, {**SHOP, "slug": "other"}, key="again")).status == 201
 
 
+@on_both
 async def test_the_currency_stays_once_there_is_a_plan(world: World) -> None:
     fjord = await seller(world)
     shop = await fjord.shop()
@@ -150,6 +154,7 @@ async def test_the_free_tier_reads_and_does_not_write(world: World) -> None:
     assert (await who.ask("GET", f"{SHOPS}/{shop['id']}")).status == 200
 
 
+@on_both
 async def test_an_organisation_has_a_hundred_shops_at_most(world: World) -> None:
     fjord = await seller(world)
     for number in range(100):

@@ -20,7 +20,7 @@ Told = Mapping[str, object]
 PATIENCE = 5.0
 """Seconds that a page waits for the charging system before it says that it cannot tell."""
 JUST_NOW = 900.0
-MOVING_SECONDS = 10
+MOVING_SECONDS = 5
 
 
 class Order(NamedTuple):
