@@ -7,7 +7,7 @@ SECONDS = {
     "billing_connect": 30.0,
     "billing_money": 40.0,
     "bridge": 25.0,
-    "browser": 50.0,
+    "browser": 100.0,
     "cdr": 30.0,
     "cli": 140.0,
     "clients": 35.0,

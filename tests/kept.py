@@ -5,6 +5,7 @@ what tests/sandbox/test_seed.py proves.
 """
 
 import gc
+import os
 import pickle
 from pathlib import Path
 from typing import cast
@@ -44,6 +45,6 @@ class Kept:
 
     def _keep(self, name: str, made: World) -> None:
         """Whole or not at all: several forks may build it at once, and any may be killed."""
-        partial = self._folder / f"{name}.{id(made)}"
+        partial = self._folder / f"{name}.{os.getpid()}"
         partial.write_bytes(pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
         partial.rename(self._folder / f"{name}.network")

@@ -22,9 +22,10 @@ import threading
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
-from tests.kept import Kept
+if TYPE_CHECKING:  # those who only want the program do without
+    from tests.kept import Kept
 
 ROOT = Path(__file__).resolve().parent.parent
 # What commands import only when they need it.
@@ -134,7 +135,7 @@ def perform(order: Order) -> NoReturn:
         os._exit(code if isinstance(code, int) else int(code is not None))
 
 
-def attend(listening: socket.socket, kept: Kept) -> None:
+def attend(listening: socket.socket, kept: "Kept") -> None:
     """Fork for every caller, hand on what it sends, tell it how its fork ended. A caller that is gone was killed, and so is its fork."""
     with selectors.DefaultSelector() as events:
         events.register(sys.stdin, selectors.EVENT_READ, None)
@@ -179,6 +180,8 @@ def main() -> None:
     make_app(["all"])
     for name in LATER:
         importlib.import_module(name)
+    from tests.kept import Kept
+
     kept = Kept(Path(sys.argv[2]))
     kept.use()
     gc.collect()

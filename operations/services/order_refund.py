@@ -150,20 +150,17 @@ class OrderRefund:
             return self.attempt
         record = record_of(charge, account=order.payee, organisation=order.organisation, as_of=int(now))
         put_record(connection, record=record)
+        if open_attempts_of(connection, account=order.payee, charge=charge.id):
+            # What it has taken may come to nothing yet, and would then be given back by nobody.
+            raise PaymentsError("The payment is being refunded by another call; nothing was sent", before_execution=True)
         amount = min(left_of(connection, account=order.payee, charge=charge.id), order.paid_amount or 0)
         if amount < 1:
-            raise self.nothing_left(connection)
+            raise NothingLeft("All of the payment was given back already")
         if not reserve(connection, account=order.payee, charge=record, amount=amount, now=now):
             raise PaymentsError("Another refund of the same payment is under way; nothing was sent", before_execution=True)
         self.attempt = self.new_attempt(amount, now)
         insert_attempt(connection, attempt=self.attempt)
         return self.attempt
-
-    def nothing_left(self, connection: Connection) -> Refusal:
-        """It was refunded by hand; while that is under way, it may yet come to nothing."""
-        if open_attempts_of(connection, account=self.order.payee, charge=self.charge.id):
-            return PaymentsError("The payment is being refunded by another call; nothing was sent", before_execution=True)
-        return NothingLeft("All of the payment was given back already")
 
     def new_attempt(self, amount: int, now: float) -> PaymentAttempt:
         """Its row. What was refused, or never made, goes under a new key: the processor would only repeat its first answer."""

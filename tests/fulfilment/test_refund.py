@@ -113,6 +113,22 @@ async def test_what_was_refunded_by_hand_does_not_go_back_twice(floor: Floor, by
     assert sum(floor.refunds()) == 1000
 
 
+async def test_while_nobody_knows_of_a_refund_by_hand_the_rest_waits_and_all_goes_back_when_it_came_to_nothing(floor: Floor) -> None:
+    order = await failing(floor)
+    await floor.at_processor("closed", times=99)
+    async with floor.shop.world.client(floor.shop.me.secret) as http:
+        body = {"charge": await floor.charge(order), "amount": 400}
+        answer = await http.post("/v1/operator-billing/refunds", json=body, headers={"Idempotency-Key": "k"})
+        assert answer.json()["code"] == "OUTCOME_UNKNOWN"
+    await floor.calm()
+    await floor.work(3, every=MINUTE)
+    assert ((await floor.row(order)).refund, floor.refunds()) == ("owed", [])
+    floor.shop.world.clock.advance(HOUR)
+    await bring_up_to_date(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
+    await floor.work(3, every=MINUTE)
+    assert ((await floor.row(order)).refund, floor.refunds()) == ("done", [1000])
+
+
 @pytest.mark.parametrize("part", [1000, 300])
 async def test_what_was_refunded_past_us_does_not_go_back_twice(floor: Floor, part: int) -> None:
     order = await failing(floor)

@@ -37,7 +37,7 @@ def read_qr(picture: bytes) -> str:
 
 def matrix_of(image: Image.Image) -> Matrix:
     """The modules: the finder pattern in the corner is seven of them wide."""
-    dark = image.point(lambda value: 255 if value < 128 else 0)
+    dark = image.point([255 if value < 128 else 0 for value in range(256)])
     box = dark.getbbox()
     assert box is not None, "the picture is white"
     left, top, right, _ = box

@@ -10,6 +10,7 @@ from contextvars import Context
 from random import Random
 from typing import Any, NoReturn, TypeVar
 
+from registry.errors import StoreUnavailable
 from tests.simulation.process import Crashed, owner_of
 
 T = TypeVar("T")
@@ -140,6 +141,12 @@ class SimLoop(BaseEventLoop):
     def _note(self, loop: object, context: dict[str, Any]) -> None:
         """Faults that nobody was there to hear of; an episode must have none. What a crash broke off is none."""
         error = context.get("exception")
-        if isinstance(error, Crashed) or (isinstance(error, BaseExceptionGroup) and error.split(Crashed)[1] is None):
+        if isinstance(error, Crashed) or (isinstance(error, BaseExceptionGroup) and broke_off(error)):
             return
         self.faults.append(error if isinstance(error, BaseException) else RuntimeError(str(context.get("message"))))
+
+
+def broke_off(errors: BaseExceptionGroup[BaseException]) -> bool:
+    """Whether a crash ended what several tasks did together, some of which had met a store that was away."""
+    crashed, others = errors.split(Crashed)
+    return crashed is not None and (others is None or others.split(StoreUnavailable)[1] is None)
