@@ -95,7 +95,7 @@ class Pipeline(Generic[D]):
             return await self._run(call)
         except NotFound:
             if call.operation.guessed:
-                policy.count_miss(call, self._throttle, self.limits, self.clock.monotonic())
+                policy.count_miss(call, self._throttle, self.limits, self.site, self.clock.now(), self.clock.monotonic())
             raise
 
     async def _run(self, call: Call) -> Reply:

@@ -137,11 +137,11 @@ def throttle_misses(call: Call, caller: Caller, buckets: Throttle, limits: Limit
         raise too_fast(limits.misses_per_minute, wait, site, now)
 
 
-def count_miss(call: Call, buckets: Throttle, limits: Limits, monotonic: float) -> None:
-    """One guess was wrong."""
+def count_miss(call: Call, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
+    """One guess was wrong. Of many at once those that were let in together and are too many learn nothing either."""
     if limits.burst_enabled and call.identified is not None and call.identified.kind == "public":
         size = limits.misses_per_minute
-        buckets.take(f"miss:{network_of(call.client)}", size / 60, size, monotonic)
+        spend(buckets, f"miss:{network_of(call.client)}", size / 60, size, site, now, monotonic)
 
 
 def throttle_orders(client: str, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:

@@ -61,10 +61,12 @@ IS_DUE = (ORDER.c.due_ms <= NOW_MS, QUEUED)
 DUE_PLACES = Query(
     Place, sa.select(ORDER.c.organisation).where(*IS_DUE).group_by(ORDER.c.organisation).order_by(sa.func.min(ORDER.c.due_ms))
 )
+# Who has paid comes first: pages that nobody paid may be many, and asking about them takes as long as the processor likes.
+UNPAID = sa.case((ORDER.c.status == "pending_payment", 1), else_=0)
 PICK = (
     sa.select(ORDER.c.id)
     .where(*IS_DUE, ORDER.c.organisation == sa.bindparam("of"))
-    .order_by(ORDER.c.due_ms, ORDER.c.created, ORDER.c.id)
+    .order_by(UNPAID, ORDER.c.due_ms, ORDER.c.created, ORDER.c.id)
     .limit(1)
     .with_for_update(skip_locked=True)
     .scalar_subquery()
@@ -167,11 +169,18 @@ SET_REFUND = Command(
 ENDED: dict[str, object] = {"lease": None, "due_ms": None, "updated": NOW}
 OF_ATTEMPT = ORDER.c.refund_attempt == sa.bindparam("attempt")
 MADE = Query(Moved, sa.update(ORDER).where(OF_ATTEMPT, REFUNDED).values(refund="done", **ENDED).returning(ORDER.c.id))
+# Not of one that is owed: what fell is known of it then, and it is about to be tried anew.
 FELL = Query(
-    Moved, sa.update(ORDER).where(OF_ATTEMPT, REFUNDED | (ORDER.c.refund == "done")).values(refund="failed", **ENDED).returning(ORDER.c.id)
+    Moved,
+    sa.update(ORDER)
+    .where(OF_ATTEMPT, ORDER.c.refund.in_(["sending", "unknown", "done"]))
+    .values(refund="failed", **ENDED)
+    .returning(ORDER.c.id),
 )
 NEVER_MADE = Command(
-    sa.update(ORDER).where(OF_ATTEMPT, ORDER.c.refund == "unknown").values(refund="owed", lease=None, due_ms=NOW_MS, tries=0, updated=NOW)
+    sa.update(ORDER)
+    .where(OF_ATTEMPT, ORDER.c.refund.in_(["sending", "unknown"]))
+    .values(refund="owed", lease=None, due_ms=NOW_MS, tries=0, updated=NOW)
 )
 OWE_AGAIN = Query(
     Moved,
@@ -226,7 +235,7 @@ def due_places(connection: Connection, *, now_ms: int) -> list[str]:
 
 
 def claim_order(connection: Connection, *, organisation: str, token: str, now_ms: int) -> OrderRow | None:
-    """Take what is due longest of an organisation, for two minutes; then it is due again, whatever became of its worker."""
+    """Take what is due longest, paid before unpaid, for two minutes; then it is due again, whatever became of its worker."""
     taken = connection.first(CLAIM, of=organisation, token=token, now_ms=now_ms, lease_end=now_ms + LEASE_MS)
     return None if taken is None else connection.first(FIND, named=taken.id)
 

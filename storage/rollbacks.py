@@ -8,7 +8,7 @@ from registry.errors import Conflict
 from storage.connection import Connection
 from storage.issuance import ISSUANCE, ROW, IssuanceRow
 from storage.statement import Command, Query
-from storage.top_ups import has_top_up_under_way
+from storage.top_ups import added_to, has_top_up_under_way
 
 COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
 HELD: sa.ColumnElement[bool] = (ISSUANCE.c.state == "rollback_pending") & (ISSUANCE.c.lease == sa.bindparam("mine"))
@@ -59,14 +59,17 @@ LOSE = Query(
 )
 
 
-def begin_rollback(connection: Connection, *, organisation: str, key: str, owner: str, lease: str, steps: str, now: float) -> None:
+def begin_rollback(
+    connection: Connection, *, organisation: str, key: str, owner: str, lease: str, steps: str, added: frozenset[int], now: float
+) -> None:
     """Of all who want it at once one gives the eSIM back; the others are refused before anything is sent.
 
-    A top-up that is on its way would come onto a SIM that is whoever's draws next: it holds the row while it begins, and is seen here.
+    A top-up that is on its way would come onto a SIM that is whoever's draws next: it holds the row while it begins, and is seen here;
+    so is one that came since the line was looked at, where `added` were there.
     """
     if connection.first(BEGIN, of=organisation, named=key, owner=owner, lease=lease, steps=steps, now=now) is None:
         raise rollback_running()
-    if has_top_up_under_way(connection, order=key):
+    if has_top_up_under_way(connection, order=key) or added_to(connection, order=key) != added:
         raise Conflict(
             "A top-up of this eSIM is under way, or it is not known yet whether it was added; nothing was sent",
             code="top_up_under_way",

@@ -203,8 +203,8 @@ def rivals_of(connection: Connection, *, order: str, top_up: str, template_id: i
     return connection.all(RIVALS, order=order, named=top_up, template_id=template_id)
 
 
-def added_to(connection: Connection, *, order: str, top_up: str) -> frozenset[int]:
-    """The packages that other top-ups put on the order's line."""
+def added_to(connection: Connection, *, order: str, top_up: str = "") -> frozenset[int]:
+    """The packages that top-ups put on the order's line, all of them or all but one."""
     return frozenset(row.package_id for row in connection.all(ADDED, order=order, named=top_up))
 
 

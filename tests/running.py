@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.databases import migrated_sqlite
 from tests.nursery import reseller
 
 ROOT = Path(__file__).parent.parent
@@ -25,8 +26,14 @@ class Running:
     organisation: str
 
 
-def start(data: Path, environment: Mapping[str, str] | None = None) -> Running:
-    """`reseller serve --port 0 --json`; returns once it listens. Its log goes to `serve.log` in the data directory's parent."""
+def start(data: Path, environment: Mapping[str, str] | None = None, *, bare: bool = False) -> Running:
+    """`reseller serve --port 0 --json`; returns once it listens. Its log goes beside the data directory, named as it is.
+
+    A new data directory gets a database at HEAD with nothing in it, as `reseller db upgrade` leaves it, unless it is to stay bare.
+    """
+    if not (bare or data.exists()) and "SERVICE_DATABASE_URL" not in (environment or {}):
+        data.mkdir(parents=True)
+        migrated_sqlite(data)
     log = data.with_name(f"{data.name}.log").open("ab")
     process = subprocess.Popen(
         [reseller(), "serve", "--port", "0", "--data", str(data), "--json"],

@@ -36,6 +36,11 @@ def install_code(smdp: str | None, code: str | None) -> str | None:
     return f"LPA:1${smdp}${code}" if smdp and code else None
 
 
+def phone_code(code: str | None, smdp: str | None, matching: str | None) -> str | None:
+    """What a phone takes; put together where the charging system has put something else where it belongs."""
+    return code if code is not None and code.startswith("LPA:") else install_code(smdp, matching)
+
+
 def answered_esim(made: Affected) -> DrawnEsim:
     """What the answer to a draw said. The wire's shape has checked that the ICCID and the package are there."""
     smdp, code = made.get("smdpServer"), made.get("activationCode")

@@ -1,6 +1,6 @@
 """Something that is sent to a provider once, between two commits: by a call, or by the worker, which nobody called."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -77,21 +77,26 @@ class Debts:
     """Writes that the store would not take: they are paid, in order, before anything else is done."""
 
     def __init__(self) -> None:
-        self._owed: list[Debt] = []
+        self._owed: list[tuple[Debt, Sequence[Debt]]] = []
+        self._paying = anyio.Lock()
 
-    def owe(self, debt: Debt) -> None:
-        """It is still to be written."""
-        self._owed.append(debt)
+    def owe(self, debt: Debt, instead: Sequence[Debt] = ()) -> None:
+        """It is still to be written; `instead` is, should a fault of ours make it impossible for ever."""
+        self._owed.append((debt, instead))
 
     async def pay(self, deps: Deps) -> None:
         """Write what is owed; StoreUnavailable when that is still not possible."""
-        while self._owed:
-            debt = self._owed.pop(0)
-            try:
-                await deps.store.write(debt)
-            except BaseException:
-                self._owed.insert(0, debt)
-                raise
+        async with self._paying:  # in order, whoever pays
+            while self._owed:
+                debt, instead = self._owed[0]
+                try:
+                    await deps.store.write(debt)
+                except (StoreUnavailable, anyio.get_cancelled_exc_class()):
+                    raise
+                except BaseException:  # what waits behind it would wait for ever
+                    self._owed[:1] = [(each, ()) for each in instead]
+                    raise
+                del self._owed[0]
 
 
 class WorkerErrand:
@@ -122,13 +127,15 @@ class WorkerErrand:
 
     async def conclude(self, write: Callable[Concatenate[Connection, W], Conclusion], /, *args: W.args, **kwargs: W.kwargs) -> Conclusion:
         """The commit of what came of it; what the store does not take now is owed."""
-        self._open = False
         concluding: Callable[[Connection], Conclusion] = partial(write, *args, **kwargs)
         try:
-            return await self.deps.store.write(concluding)
+            concluded = await self.deps.store.write(concluding)
         except StoreUnavailable:
-            self._debts.owe(concluding)
+            self._open = False
+            self._debts.owe(concluding, instead=tuple(self._lost))
             raise
+        self._open = False  # not after a fault of ours in the write: what came of it is unknown then
+        return concluded
 
     def if_lost(self, write: Callable[Concatenate[Connection, W], object], /, *args: W.args, **kwargs: W.kwargs) -> None:
         """A fault of ours after the dispatch."""

@@ -7,6 +7,7 @@ its refund owed.
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 import anyio
 
@@ -27,7 +28,7 @@ from operations.services.upstream import reach_for
 from registry.errors import NotFound, Refusal, StoreUnavailable
 from storage.connection import Connection
 from storage.issuance import find_issuance
-from storage.order_queue import claim_order, due_places, fail_order, hold_order, review_order, work_later
+from storage.order_queue import LEASE_MS, claim_order, due_places, fail_order, hold_order, review_order, work_later
 from storage.orders import OrderRow
 
 AT_ONCE = 8
@@ -68,7 +69,7 @@ class Fulfilment:
 
         async def look_at(row: OrderRow) -> None:
             try:
-                await self._look_at(row)
+                await self._attend(row)
             finally:
                 free.release()
 
@@ -96,12 +97,26 @@ class Fulfilment:
         row = await deps.store.write(claim_order, organisation=organisation, token=token, now_ms=self._now_ms())
         if row is None or not is_written(row):
             return row
-        wait = deps.throttle.take(f"up:{organisation}", WRITES_PER_SECOND, WRITES_PER_SECOND, deps.clock.monotonic())
+        # A top-up takes its token by itself; without one there it would be claimed and put off over and over.
+        take = deps.throttle.wait if row.status == "paid" and row.top_up_of is not None else deps.throttle.take
+        wait = take(f"up:{organisation}", WRITES_PER_SECOND, WRITES_PER_SECOND, deps.clock.monotonic())
         if wait is None:
             return row
         # Due as it was: it is still the first of its organisation when the next step begins.
         await deps.store.write(work_later, order=row.id, token=token, due_ms=self._now_ms(), tried=False)
         return None
+
+    async def _attend(self, row: OrderRow) -> None:
+        """One row. A fault of ours over it ends the step; those that it ends as well are due before it, and do not meet it again."""
+        try:
+            await self._look_at(row)
+        except (StoreUnavailable, anyio.get_cancelled_exc_class()):
+            raise
+        except BaseException:
+            due_ms = self._now_ms() + 2 * LEASE_MS
+            with anyio.CancelScope(shield=True), suppress(StoreUnavailable):
+                await self._deps.store.write(work_later, order=row.id, token=row.lease or "", due_ms=due_ms)
+            raise
 
     async def _look_at(self, row: OrderRow) -> None:
         deps = self._deps
@@ -162,8 +177,8 @@ class Fulfilment:
 
 
 def is_written(row: OrderRow) -> bool:
-    """Whether the look at it sends a write; top-ups take their turn by themselves."""
-    return row.status == "failed" or (row.status == "paid" and row.top_up_of is None)
+    """Whether the look at it sends a write."""
+    return row.status in ("failed", "paid")
 
 
 def give_back(connection: Connection, *, deps: Deps, row: OrderRow, code: str) -> None:

@@ -7,9 +7,10 @@ import orjson
 
 from clients.mail.letter import Attachment, Letter
 from operations.deps import Deps
+from operations.services.drawn_esim import phone_code
 from operations.services.esim_profile import Profile, open_profile
 from operations.services.letters import put_in_queue, seal_letter
-from operations.services.qr_picture import picture
+from operations.services.qr_picture import drawable, picture
 from operations.services.shop_texts import Texts, texts
 from storage.connection import Connection
 from storage.members import list_people
@@ -42,10 +43,10 @@ def tell_ready(connection: Connection, deps: Deps, order: str) -> None:
     if profile is None:
         post(connection, deps, written(words, "added", row.email, facts, shop))
         return
-    code = profile.activation_code or ""
+    code = phone_code(profile.activation_code, profile.smdp_address, profile.matching_id) or ""
     facts |= {"whole": code, "smdp": profile.smdp_address or "", "code": profile.matching_id or ""}
     letter = written(words, "ready", row.email, facts, shop)
-    file = Attachment("esim.png", "image/png", picture(code, "png")) if code else None
+    file = Attachment("esim.png", "image/png", picture(code, "png")) if drawable(code) else None
     post(connection, deps, Letter(letter.to, letter.subject, letter.text, file))
 
 
@@ -68,20 +69,31 @@ def tell_review(connection: Connection, deps: Deps, order: str) -> None:
         deps,
         row,
         shop,
-        f"{article} {thing} needs review: {row.id}",
+        f"{article} {thing} needs review: {begun(row)}",
         f"The {thing} {row.id} of your shop {shop.name} was paid, and the charging system did not say whether it delivered.\n\n{how}",
     )
 
 
 def tell_late(connection: Connection, deps: Deps, order: str) -> None:
-    """The operator learns that an eSIM was named after its buyer's money went back."""
+    """The operator learns that an eSIM, or a package, was named after its buyer's money went back."""
     row, shop = whole(connection, order)
+    if row.top_up_of is not None:
+        tell_operator(
+            connection,
+            deps,
+            row,
+            shop,
+            f"A package came too late for a top-up: {begun(row)}",
+            f"The top-up {row.id} of your shop {shop.name} had failed and its refund was begun; then the charging system said that its "
+            f"package {row.package_id} was added. The buyer has both: delete_subscriber_package removes the package.\n",
+        )
+        return
     tell_operator(
         connection,
         deps,
         row,
         shop,
-        f"An eSIM came too late for an order: {row.id}",
+        f"An eSIM came too late for an order: {begun(row)}",
         f"The order {row.id} of your shop {shop.name} had failed and its refund was begun; then the charging system named an eSIM for it. "
         "The buyer does not get it: the money is going back. Whoever runs the service settles the row with "
         "`reseller issuance settle`, and you can take the eSIM back to stock with rollback_esim_issuance under the order's id.\n",
@@ -96,7 +108,7 @@ def tell_refund_failed(connection: Connection, deps: Deps, order: str) -> None:
         deps,
         row,
         shop,
-        f"A refund failed: {row.id}",
+        f"A refund failed: {begun(row)}",
         f"{row.id} of your shop {shop.name} was paid and not delivered, and the money could not be sent back automatically. "
         "Look at the payment in your account at the payment processor, and refund it there. To have it tried again, whoever runs the "
         "service uses `reseller storefront settle` with --refund.\n",
@@ -122,6 +134,11 @@ def profile_of(deps: Deps, row: OrderRow) -> Profile | None:
 def facts_of(deps: Deps, row: OrderRow, shop: Storefront) -> dict[str, object]:
     """What every mail to a buyer says."""
     return {"shop": shop.name, "plan": orjson.loads(row.bought)["name"], "link": link_of(deps, row, shop)}
+
+
+def begun(row: OrderRow) -> str:
+    """How the id begins: whoever has an order's id has its eSIM, and mail servers write subjects into their logs."""
+    return f"{row.id[:8]}..."
 
 
 def link_of(deps: Deps, row: OrderRow, shop: Storefront) -> str:

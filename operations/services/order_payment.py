@@ -19,7 +19,7 @@ def take_checkout(connection: Connection, *, deps: Deps, account: str, session: 
     Choice: what was paid otherwise than agreed is not delivered, whatever the difference: it fails, and all of it goes back.
     """
     row = order_of_session(connection, session=session.id, payee=account)
-    if row is None or session.payment_status == "unpaid":
+    if row is None or not is_paid(session):
         return False
     code = None if is_as_agreed(row, session) else PAYMENT_MISMATCH
     address = None if session.email is None or not is_address(session.email) else normal(session.email)
@@ -28,6 +28,11 @@ def take_checkout(connection: Connection, *, deps: Deps, account: str, session: 
     if news and code is not None:
         tell_failed(connection, deps, row.id)
     return news
+
+
+def is_paid(session: CheckoutSession) -> bool:
+    """Money has come in, or the buyer has completed a page of no cost: one that is open, or has expired, says so of itself as well."""
+    return session.payment_status == "paid" or (session.status == "complete" and session.payment_status == "no_payment_required")
 
 
 def is_as_agreed(row: OrderRow, session: CheckoutSession) -> bool:

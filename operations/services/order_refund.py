@@ -53,7 +53,7 @@ async def refund_order(deps: Deps, debts: Debts, row: OrderRow) -> None:
         await deps.store.write(refund_was_made, attempt=attempt.id, now=deps.clock.now())
     elif attempt is not None and attempt.state == "failed" and row.refund == "sending":
         await deps.store.write(give_up, deps=deps, row=row, state="failed")
-    elif deps.clock.now() - row.updated >= PATIENCE_SECONDS:
+    elif deps.clock.now() - row.updated >= PATIENCE_SECONDS and (is_open(attempt) or row.tries >= len(PAUSES)):
         await deps.store.write(give_up, deps=deps, row=row, state="unknown" if is_open(attempt) else "failed")
     else:
         await send(deps, debts, row, attempt)
@@ -153,7 +153,8 @@ class OrderRefund:
         if open_attempts_of(connection, account=order.payee, charge=charge.id):
             # What it has taken may come to nothing yet, and would then be given back by nobody.
             raise PaymentsError("The payment is being refunded by another call; nothing was sent", before_execution=True)
-        amount = min(left_of(connection, account=order.payee, charge=charge.id), order.paid_amount or 0)
+        # All of it: the payment is this order's alone, and what was paid otherwise than agreed may be of another currency.
+        amount = left_of(connection, account=order.payee, charge=charge.id)
         if amount < 1:
             raise NothingLeft("All of the payment was given back already")
         if not reserve(connection, account=order.payee, charge=record, amount=amount, now=now):
@@ -163,8 +164,8 @@ class OrderRefund:
         return self.attempt
 
     def new_attempt(self, amount: int, now: float) -> PaymentAttempt:
-        """Its row. What was refused, or never made, goes under a new key: the processor would only repeat its first answer."""
-        key = f"order-refund:{self.order.id}"
+        """Its row. After one that was refused, never made, or fell, a new key: the processor would only repeat its first answer."""
+        key, former = f"order-refund:{self.order.id}", self.order.refund_attempt
         return PaymentAttempt(
             id=self.id,
             organisation=self.order.organisation,
@@ -174,7 +175,7 @@ class OrderRefund:
             amount=amount,
             currency=self.charge.currency,
             state="sending",
-            processor_key=key if self.before is None else f"{key}:{self.before.id}",
+            processor_key=key if former is None else f"{key}:{former}",
             claim_key=None,
             made=None,
             created=int(now),

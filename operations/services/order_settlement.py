@@ -4,12 +4,14 @@ from typing import Literal
 
 from operations.deps import Deps
 from operations.services.order_letters import tell_failed, tell_ready
+from operations.services.top_up_evidence import read_sent
 from registry.errors import Conflict, NotFound
 from registry.ports import Line
 from storage.audit import append_line
 from storage.connection import Connection
 from storage.order_queue import accept_top_up, fail_order, owe_again
 from storage.orders import OrderRow, find_order
+from storage.top_ups import settle_ready
 
 Decision = Literal["refund", "added"]
 SETTLE, GIVEN_BACK = "settle_storefront_order", "settled_by_operator"
@@ -38,7 +40,10 @@ def settle_added(connection: Connection, deps: Deps, row: OrderRow, now: float) 
     """The package is on the line, as somebody has seen there."""
     if row.top_up_of is None:
         raise OrderNotSettled(f"{row.id} is an order, not a top-up: `reseller issuance settle` says which eSIM was drawn for it")
-    if not accept_top_up(connection, top_up=row.id, now=now):
+    seen = None if row.before is None else read_sent(row.before).seen
+    # Named where it was seen, so that it is no other top-up's.
+    named = seen is not None and row.status == "needs_review" and settle_ready(connection, top_up=row.id, package=seen, now=now)
+    if not named and not accept_top_up(connection, top_up=row.id, now=now):
         raise OrderNotSettled(f"{row.id} is {row.status}; only a top-up that needs review is settled as added")
     tell_ready(connection, deps, row.id)
 

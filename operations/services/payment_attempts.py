@@ -8,7 +8,7 @@ import orjson
 from clients.payments.records import Payout, Refund
 from operations.deps import Ctx, Deps
 from operations.services.order_letters import tell_refund_failed
-from operations.services.payment_records import GONE, payout_shown, refund_shown
+from operations.services.payment_records import GONE, RefundRecord, payout_shown, refund_shown, shown
 from registry.ids import Ids
 from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.ports import Line
@@ -64,8 +64,12 @@ def settle_by_word(connection: Connection, *, deps: Deps, account: str, thing: R
 
 
 def follow(connection: Connection, deps: Deps, attempt: PaymentAttempt, thing: Refund | Payout, now: float) -> None:
-    """An order that the refund is of stands as the refund does; where the buyer did not get it, the operator is told."""
-    if thing.status not in GONE:
+    """An order that the refund is of stands as the refund does; where the buyer did not get it, the operator is told.
+
+    The newest word counts, which was kept before: this one may be old.
+    """
+    record = find_record(connection, account=attempt.account, kind="refund", id=thing.id)
+    if (thing.status if record is None else shown(record, RefundRecord)["status"]) not in GONE:
         refund_was_made(connection, attempt=attempt.id, now=now)
         return
     order = refund_fell(connection, attempt=attempt.id, now=now)

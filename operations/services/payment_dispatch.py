@@ -9,7 +9,7 @@ from clients.payments.records import Payout, Refund
 from operations.deps import Deps
 from operations.services.charge_refunds import refresh_refunds
 from operations.services.errand import Errand
-from operations.services.payment_attempts import CREATED, UNKNOWN, unknown_outcome
+from operations.services.payment_attempts import CREATED, UNKNOWN, not_made, unknown_outcome
 from operations.services.payment_intake import take_word
 from operations.services.payment_records import payout_shown, refund_shown
 from registry.errors import Refusal
@@ -120,7 +120,7 @@ def settle_unknown(connection: Connection, *, deps: Deps, attempt: str, request_
     if settle_attempt(connection, attempt=attempt, state="unknown", made=None, now=now):
         refusal = unknown_outcome("refund" if found.kind == "refund" else "payout")
         return Conclusion(refusal.status, refusal.body(request_id), True, UNKNOWN)
-    return told_meanwhile(connection, found)
+    return told_meanwhile(connection, found, request_id)
 
 
 def settle_refused(connection: Connection, *, deps: Deps, attempt: str, request_id: str, refusal: Refusal, now: float) -> Conclusion:
@@ -128,14 +128,17 @@ def settle_refused(connection: Connection, *, deps: Deps, attempt: str, request_
     del deps
     found = the_attempt(connection, attempt)
     if not settle_attempt(connection, attempt=attempt, state="failed", made=None, now=now):
-        return told_meanwhile(connection, found)
+        return told_meanwhile(connection, found, request_id)
     refresh(connection, found, now)
     return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
 
 
-def told_meanwhile(connection: Connection, attempt: PaymentAttempt) -> Conclusion:
-    """An event said that it was made, before its own answer did not."""
+def told_meanwhile(connection: Connection, attempt: PaymentAttempt, request_id: str) -> Conclusion:
+    """An event said that it was made, before its own answer did not; or another worker, or the lists, that it never was."""
     kind: AttemptKind = "refund" if attempt.kind == "refund" else "payout"
+    if attempt.state == "failed":
+        refusal = not_made(kind)
+        return Conclusion(refusal.status, refusal.body(request_id), False, refusal.error_code)
     record = None if attempt.made is None else find_record(connection, account=attempt.account, kind=kind, id=attempt.made)
     if record is None:
         raise RuntimeError(f"the attempt {attempt.id} is {attempt.state} and there is no record of what it made")

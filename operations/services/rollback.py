@@ -23,6 +23,7 @@ from storage.connection import Connection
 from storage.intents import end_intent
 from storage.issuance import IssuanceRow, find_issuance
 from storage.rollbacks import begin_rollback, finish_rollback, keep_issued, lose_rollback, note_steps, rollback_running
+from storage.top_ups import added_to
 
 T = TypeVar("T")
 IN_STOCK = frozenset({"available", "allocated", "released"})
@@ -86,6 +87,7 @@ class Seen(NamedTuple):
 
 async def roll_back(ctx: Ctx, line: Line, row: IssuanceRow, shown: Shown = rolled_back) -> Conclusion:
     """Look whether it may go, claim the row, give the eSIM back, and say what came of it; `shown` is the answer when it went."""
+    added = await ctx.deps.store.read(added_to, order=row.key)
     await require_idle(ctx, line, row)
     attempt = Rollback(ctx, line.upstream.ocs, row)
     named = attempt.named
@@ -97,6 +99,7 @@ async def roll_back(ctx: Ctx, line: Line, row: IssuanceRow, shown: Shown = rolle
         **named,
         owner=ctx.deps.replica,
         steps=attempt.text,
+        added=added,
         now=ctx.deps.clock.now(),
     )
     ctx.if_lost(lose_rollback, **named, now=ctx.now)

@@ -3,8 +3,10 @@
 Everything of money is read from our own rows in the transaction that stores the order; a request says which plan, and nothing else.
 """
 
-from typing import NamedTuple
+from collections.abc import Awaitable
+from typing import NamedTuple, TypeVar
 
+import anyio
 import orjson
 
 from clients.payments.records import CheckoutSession, NewCheckout
@@ -14,7 +16,7 @@ from operations.services.platform_fees import fee_bps_of
 from operations.services.shop_readiness import Reason, reasons_against
 from operations.services.top_up_plans import addable
 from registry.caller import ANONYMOUS
-from registry.errors import Conflict, NotFound, Refusal, StoreUnavailable
+from registry.errors import Conflict, NotFound, OcsError, Refusal, StoreUnavailable
 from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.ports import Line
 from storage.audit import append_line
@@ -25,12 +27,15 @@ from storage.storefront_plans import StorefrontPlan, named_plan
 from storage.storefronts import Storefront, storefront_of
 from storage.top_ups import takes_top_ups
 
+T = TypeVar("T")
 BEGIN_ORDER, BEGIN_TOP_UP = "begin_order", "begin_top_up"
 OPEN_SECONDS = 3600
 LOOK_SECONDS = 600
 """Choice: when the processor is asked about a page that was opened, should it not tell by itself."""
 WHOLE_BPS = 10_000
 CREATED = 201
+PATIENCE = 8.0
+"""Seconds that a buyer waits for the charging system, which may take minutes, before anything is stored."""
 
 
 class NotForSale(Conflict):
@@ -102,7 +107,7 @@ async def begin_order(deps: Deps, *, shop: Storefront, plan: StorefrontPlan, lan
 
     Choice: stock is not reserved while somebody pays; whom nothing is left for gets the money back by itself.
     """
-    refuse(await reasons_against(deps, shop, plan))
+    refuse(await in_time(reasons_against(deps, shop, plan)))
     begins = Beginning(deps.ids.secret("ord_"), deps.site.base_url, shop.id, plan.id, language, now)
     return await open_page(deps, await deps.store.write(store_order, begins=begins), now)
 
@@ -110,10 +115,17 @@ async def begin_order(deps: Deps, *, shop: Storefront, plan: StorefrontPlan, lan
 async def begin_top_up(deps: Deps, *, order: OrderRow, plan: StorefrontPlan, language: str, now: float) -> Begun:
     """More data for an order's eSIM, likewise; `order` is the order's own id and the top-up's beside it."""
     require_taking(order)
-    if plan.id not in {one.id for one in await addable(deps, order)}:
+    if plan.id not in {one.id for one in await in_time(addable(deps, order))}:
         raise not_addable()
     begins = Beginning(deps.ids.secret("tuc_"), deps.site.base_url, order.storefront, plan.id, language, now)
     return await open_page(deps, await deps.store.write(store_top_up, begins=begins, order=order.id), now)
+
+
+async def in_time(asked: Awaitable[T]) -> T:
+    """What the charging system says, unless it takes longer than anybody waits; it only reads, so giving up changes nothing."""
+    with anyio.move_on_after(PATIENCE):
+        return await asked
+    raise OcsError("The charging system did not say in time whether this can be sold; nothing was ordered", code="ocs_timeout")
 
 
 def refuse(reasons: list[Reason]) -> None:

@@ -13,7 +13,7 @@ from operations.services.errand import Debts, WorkerErrand
 from operations.services.evidence import id_of
 from operations.services.ledger import NO_PROOF, no_network, require_in_time
 from operations.services.lines import Line, find_line
-from operations.services.order_letters import tell_failed, tell_ready, tell_review
+from operations.services.order_letters import tell_failed, tell_late, tell_ready, tell_review
 from operations.services.order_status import status_of
 from operations.services.purpose import UNKNOWN
 from operations.services.reached import Upstream
@@ -21,13 +21,14 @@ from operations.services.stock import is_free
 from operations.services.templates import find_template
 from operations.services.top_up_evidence import Sent, written
 from operations.services.upstream import reach_for
-from registry.errors import EndOfLife, NotFound, OcsError, ProviderError, Refusal
+from registry.errors import EndOfLife, NotFound, OcsError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
 from storage.connection import Connection
 from storage.order_queue import fail_order, reopen_order
 from storage.orders import OrderRow, find_order
 from storage.placed import keep_placed
 from storage.top_ups import (
+    added_to,
     begin_sending,
     hold_top_up,
     lose_top_up,
@@ -90,7 +91,9 @@ async def add_package(deps: Deps, debts: Debts, row: OrderRow) -> None:
         await deps.store.write(give_back, deps=deps, row=row, code=unfit.code, now=deps.clock.now())
     except TakenOver:
         return
-    except ProviderError:
+    except StoreUnavailable:
+        raise
+    except Refusal:  # whatever it is, it came before anything was sent
         await deps.store.write(try_later, deps=deps, row=row, now=deps.clock.now())
     deps.post()
 
@@ -99,23 +102,43 @@ async def prepared(deps: Deps, row: OrderRow) -> Parcel:
     """The line as it is now, in the owner's account; nothing has been sent. Its account is our own row's, never a request's."""
     if not deps.draws:
         raise no_network()
-    order = await deps.store.read(find_order, order=row.top_up_of or "")
-    if order is None or order.iccid is None or status_of(order) != "ready":
-        raise Unfit(CLOSED)
+    order = await order_of(deps, row)
     upstream = await reach_for(deps, row.organisation)
     try:
         await find_template(upstream, row.template_id, "plan")
     except NotFound:
         raise Unfit(NO_TEMPLATE) from None
     try:
-        line = await find_line(upstream, order.iccid)
+        line = await find_line(upstream, order.iccid or "")
     except (NotFound, EndOfLife):
         raise Unfit(NO_LINE) from None
     if is_free(line.row):  # it was freed past us, and is whoever's draws next
         raise Unfit(NO_LINE)
     held = await upstream.ocs.packages.list_packages(line.subscriber_id)
-    ids = {id for package in held.get("packages", []) if (id := id_of(package)) is not None}
-    return Parcel(upstream, line, frozenset(ids))
+    ids = frozenset(id for package in held.get("packages", []) if (id := id_of(package)) is not None)
+    await require_buyers(deps, order, row, ids)
+    return Parcel(upstream, line, ids)
+
+
+async def order_of(deps: Deps, row: OrderRow) -> OrderRow:
+    """The order, whose eSIM is the buyer's."""
+    order = await deps.store.read(find_order, order=row.top_up_of or "")
+    if order is None or order.iccid is None or status_of(order) != "ready":
+        raise Unfit(CLOSED)
+    return order
+
+
+async def require_buyers(deps: Deps, order: OrderRow, row: OrderRow, ids: frozenset[int]) -> None:
+    """Something of the order is on the line still: one without was freed past us, and may be whoever's drew the SIM next.
+
+    An empty list proves nothing, as ever: a charging system in trouble answers one as well.
+    """
+    ours = await deps.store.read(added_to, order=order.id, top_up=row.id) | {order.package_id} - {None}
+    if not ids:
+        await order_of(deps, row)  # unless it is being given back at this moment
+        raise OcsError("The charging system shows no package of a line that was given some; nothing was sent", before_execution=True)
+    if ours and not ids & ours:
+        raise Unfit(NO_LINE)
 
 
 async def send(errand: WorkerErrand, row: OrderRow, parcel: Parcel) -> None:
@@ -179,7 +202,11 @@ def settle_late(connection: Connection, deps: Deps, row: OrderRow, package: int,
     if reopened and settle_ready(connection, top_up=row.id, package=package, now=now):
         tell_ready(connection, deps, row.id)
         return Conclusion(DONE, row.id, False, LATE)
+    if reopened:  # the package was believed to be another top-up's
+        tell_review(connection, deps, row.id)
+        return Conclusion(DONE, row.id, True, LATE)
     if note_late_package(connection, top_up=row.id, package=package, now=now):
+        tell_late(connection, deps, row.id)
         return Conclusion(DONE, row.id, False, LATE)
     return settle_unknown(connection, deps=deps, row=row, now=now)
 

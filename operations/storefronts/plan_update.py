@@ -76,7 +76,7 @@ class PlanChange(Change):
 async def update_storefront_plan(ctx: Ctx, params: PlanChange, shop: Storefront) -> ShownPlan:
     """Change a plan's price, sale state, place in the shop, or stored payment Price.
 
-    What is left out stays. payments_price_id and payments_price_mode are set together, and null clears both.
+    What is left out stays. The id of the payment Price and its mode are set together, and null clears both.
 
     The payment Price is kept beside the plan and nothing is charged by it yet: buyers pay price_cents. What else a plan is,
     upsert_storefront_plan replaces. Orders that were begun keep their price.

@@ -133,9 +133,9 @@ WORDS = {
         "ready": "Ihre eSIM ist bereit",
         "add": r"Für 7,90\s€ hinzufügen",
         "added": "hinzugefügt",
-        "close": "Bestellung abschließen",
+        "close": "Bestellung schließen",
         "closed": "Sie haben diese Bestellung",
-        "hand": "Eintippen",
+        "hand": "Von Hand eingeben",
     },
 }
 

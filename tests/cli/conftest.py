@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import migrated_sqlite
 from tests.running import Running, running
 
 
@@ -18,3 +19,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(place: Path) -> Iterator[Running]:
     with running(place / "data", {"SERVICE_BURST_LIMIT": "false"}) as server:
         yield server
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A directory to run commands in, after `reseller db upgrade`."""
+    (tmp_path / "data").mkdir()
+    migrated_sqlite(tmp_path / "data")
+    return tmp_path

@@ -33,10 +33,10 @@ def test_an_empty_database_gets_its_first_organisation_admin_and_key(tmp_path: P
     assert said("keys", "create", "first", cwd=tmp_path).startswith("ak_")
 
 
-def test_an_admin_of_two_organisations_is_one_person_who_signs_in_with_the_address(tmp_path: Path) -> None:
+def test_an_admin_of_two_organisations_is_one_person_who_signs_in_with_the_address(home: Path) -> None:
     for name, email in (("First", "Admin@acme.test"), ("Second", "admin@ACME.test")):
-        said("org", "create", name, "--email", email, cwd=tmp_path)
-    with closing(sqlite3.connect(tmp_path / "data" / "service.db")) as database:
+        said("org", "create", name, "--email", email, cwd=home)
+    with closing(sqlite3.connect(home / "data" / "service.db")) as database:
         people = database.execute("SELECT address FROM person").fetchall()
         [(memberships,)] = database.execute("SELECT count(*) FROM membership").fetchall()
     assert (people, memberships) == ([("admin@acme.test",)], 2)
@@ -56,8 +56,8 @@ def test_a_new_tier_counts_with_the_next_call_of_a_running_server(place: Path, s
         assert http.post("/v1/connectivity/products", json=PRODUCT).status_code == 201
 
 
-def test_one_person_of_an_identity_provider_may_found_two_organisations(tmp_path: Path) -> None:
-    first, second = (said("org", "create", name, "--subject", "user_1", cwd=tmp_path).strip() for name in ("First", "Second"))
+def test_one_person_of_an_identity_provider_may_found_two_organisations(home: Path) -> None:
+    first, second = (said("org", "create", name, "--subject", "user_1", cwd=home).strip() for name in ("First", "Second"))
     assert first != second
 
 
@@ -70,53 +70,53 @@ def test_a_name_or_an_organisation_that_cannot_be_is_refused(tmp_path: Path) -> 
     )
 
 
-def test_an_organisation_is_connected_and_disconnected(tmp_path: Path) -> None:
-    organisation = said("org", "create", "Acme", cwd=tmp_path).strip()
+def test_an_organisation_is_connected_and_disconnected(home: Path) -> None:
+    organisation = said("org", "create", "Acme", cwd=home).strip()
 
     def listed() -> str:
-        return said("org", "list", cwd=tmp_path).rstrip("\n").rpartition("\t")[2]
+        return said("org", "list", cwd=home).rstrip("\n").rpartition("\t")[2]
 
-    assert said("org", "connect", organisation, "--account", "42", cwd=tmp_path) == f"{organisation} is connected to account 42\n"
+    assert said("org", "connect", organisation, "--account", "42", cwd=home) == f"{organisation} is connected to account 42\n"
     assert listed() == "managed, account 42"
     words = ("org", "connect", organisation, "--own-token-stdin")
-    assert said(*words, cwd=tmp_path, stdin=TOKEN + "\n") == f"{organisation} is connected with its own token\n"
+    assert said(*words, cwd=home, stdin=TOKEN + "\n") == f"{organisation} is connected with its own token\n"
     assert listed() == "own token, assigned account 42"
-    database = tmp_path / "data" / "service.db"
+    database = home / "data" / "service.db"
     assert TOKEN.encode() not in b"".join(path.read_bytes() for path in database.parent.iterdir())
     with closing(sqlite3.connect(database)) as connection:
         row = connection.execute("select mode, account_id, own_token from organisation").fetchone()
-    keyring = Keyring((tmp_path / "data" / "keyring").read_text().strip(), bytes)
+    keyring = Keyring((home / "data" / "keyring").read_text().strip(), bytes)
     assert row[:2] == ("own", None) and keyring.open(row[2], org_id=organisation, field=OWN_TOKEN_FIELD) == TOKEN
-    assert said("org", "disconnect", organisation, cwd=tmp_path) == f"{organisation} is not connected\n"
+    assert said("org", "disconnect", organisation, cwd=home) == f"{organisation} is not connected\n"
     assert listed() == "not connected"
     with closing(sqlite3.connect(database)) as connection:
         left = "select mode, account_id, own_token, assigned_account_id from organisation"
         assert connection.execute(left).fetchone() == (None, None, None, None)
 
 
-def test_an_account_is_assigned_to_one_organisation_and_taken_back(tmp_path: Path) -> None:
-    first, second = (said("org", "create", name, cwd=tmp_path).strip() for name in ("First", "Second"))
+def test_an_account_is_assigned_to_one_organisation_and_taken_back(home: Path) -> None:
+    first, second = (said("org", "create", name, cwd=home).strip() for name in ("First", "Second"))
 
     def listed() -> list[str]:
-        return [line.rpartition("\t")[2] for line in said("org", "list", cwd=tmp_path).splitlines()]
+        return [line.rpartition("\t")[2] for line in said("org", "list", cwd=home).splitlines()]
 
     connects = "POST /v1/onboarding/managed-account connects it"
-    assert said("org", "assign", first, "--account", "42", cwd=tmp_path) == f"{first} is assigned account 42; {connects}\n"
+    assert said("org", "assign", first, "--account", "42", cwd=home) == f"{first} is assigned account 42; {connects}\n"
     assert listed() == ["not connected, assigned account 42", "not connected"]
     fix = f"`reseller org disconnect {first}` frees it, or `unassign` where that one is connected in another way"
     for _ in range(2):
-        code, message = refused("org", "assign", second, "--account", "42", cwd=tmp_path)
+        code, message = refused("org", "assign", second, "--account", "42", cwd=home)
         assert code == 1 and message.endswith(f"--account 42: {first} has it; {fix}\n")
-        said("org", "connect", first, "--account", "42", cwd=tmp_path)
-        assert said("org", "unassign", first, cwd=tmp_path) == f"{first} is assigned no account\n"  # it is connected all the same
+        said("org", "connect", first, "--account", "42", cwd=home)
+        assert said("org", "unassign", first, cwd=home) == f"{first} is assigned no account\n"  # it is connected all the same
     assert listed() == ["managed, account 42", "not connected"]
-    said("org", "disconnect", first, cwd=tmp_path)
-    said("org", "assign", second, "--account", "42", cwd=tmp_path)
+    said("org", "disconnect", first, cwd=home)
+    said("org", "assign", second, "--account", "42", cwd=home)
     assert listed() == ["not connected", "not connected, assigned account 42"]
     unknown = (1, "org_none: no such organisation; `reseller org list` names them\n")
-    assert refused("org", "assign", "org_none", "--account", "42", "--unchecked", cwd=tmp_path) == unknown
-    assert refused("org", "unassign", "org_none", cwd=tmp_path) == unknown
-    assert refused("org", "assign", first, "--account", "0", cwd=tmp_path)[0] == 2
+    assert refused("org", "assign", "org_none", "--account", "42", "--unchecked", cwd=home) == unknown
+    assert refused("org", "unassign", "org_none", cwd=home) == unknown
+    assert refused("org", "assign", first, "--account", "0", cwd=home)[0] == 2
 
 
 def test_an_organisation_finds_the_account_it_was_assigned_on_a_running_server(place: Path, server: Running) -> None:
@@ -151,22 +151,22 @@ def test_a_running_server_follows_a_connection_with_the_next_call(place: Path, s
 
 
 @pytest.mark.parametrize("given", ["", "\n", "two words", "two\nlines", "tab\there", "caf\u00e9", "x" * 1025, "bell\x07"])
-def test_what_is_no_token_is_refused_unrepeated_and_changes_nothing(given: str, tmp_path: Path) -> None:
-    organisation = said("org", "create", "Acme", cwd=tmp_path).strip()
-    said("org", "connect", organisation, "--account", "42", cwd=tmp_path)
-    code, message = refused("org", "connect", organisation, "--own-token-stdin", cwd=tmp_path, stdin=given)
+def test_what_is_no_token_is_refused_unrepeated_and_changes_nothing(given: str, home: Path) -> None:
+    organisation = said("org", "create", "Acme", cwd=home).strip()
+    said("org", "connect", organisation, "--account", "42", cwd=home)
+    code, message = refused("org", "connect", organisation, "--own-token-stdin", cwd=home, stdin=given)
     assert code == 2 and message.startswith("standard input: ")
     assert not given.strip() or given not in message
-    assert said("org", "list", cwd=tmp_path).endswith("\tmanaged, account 42\n")
+    assert said("org", "list", cwd=home).endswith("\tmanaged, account 42\n")
 
 
-def test_a_connection_takes_one_way_of_a_known_organisation(tmp_path: Path) -> None:
-    organisation = said("org", "create", "Acme", cwd=tmp_path).strip()
+def test_a_connection_takes_one_way_of_a_known_organisation(home: Path) -> None:
+    organisation = said("org", "create", "Acme", cwd=home).strip()
     either = (2, "give either --account ID or --own-token-stdin, and not both\n")
-    assert refused("org", "connect", organisation, cwd=tmp_path) == either
-    assert refused("org", "connect", organisation, "--account", "1", "--own-token-stdin", cwd=tmp_path, stdin=TOKEN) == either
+    assert refused("org", "connect", organisation, cwd=home) == either
+    assert refused("org", "connect", organisation, "--account", "1", "--own-token-stdin", cwd=home, stdin=TOKEN) == either
     unknown = (1, "org_none: no such organisation; `reseller org list` names them\n")
-    assert refused("org", "connect", "org_none", "--account", "1", cwd=tmp_path) == unknown
-    assert refused("org", "connect", "org_none", "--own-token-stdin", cwd=tmp_path, stdin=TOKEN) == unknown
-    assert refused("org", "disconnect", "org_none", cwd=tmp_path) == unknown
-    assert refused("org", "connect", organisation, "--account", "0", cwd=tmp_path)[0] == 2
+    assert refused("org", "connect", "org_none", "--account", "1", cwd=home) == unknown
+    assert refused("org", "connect", "org_none", "--own-token-stdin", cwd=home, stdin=TOKEN) == unknown
+    assert refused("org", "disconnect", "org_none", cwd=home) == unknown
+    assert refused("org", "connect", organisation, "--account", "0", cwd=home)[0] == 2

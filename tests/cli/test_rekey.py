@@ -126,18 +126,18 @@ def held(place: Path, key: str) -> int:
         return database.execute("select count(*) from claim where body like ? || '.%'", (key,)).fetchone()[0]
 
 
-def test_a_run_that_was_killed_is_begun_again_where_it_ended(tmp_path: Path) -> None:
-    organisation = fill(tmp_path, 3000, OLD)
+def test_a_run_that_was_killed_is_begun_again_where_it_ended(home: Path) -> None:
+    organisation = fill(home, 3000, OLD)
     given = environment({"SERVICE_SECRET_KEYS": BOTH})
-    with subprocess.Popen([*COMMAND, "keys", "rekey"], cwd=tmp_path, env=given, stdout=subprocess.DEVNULL) as process:
-        while held(tmp_path, "new") == 0:
+    with subprocess.Popen([*COMMAND, "keys", "rekey"], cwd=home, env=given, stdout=subprocess.DEVNULL) as process:
+        while held(home, "new") == 0:
             assert process.poll() in (None, 0)
         process.kill()
-    sealed = held(tmp_path, "new")
+    sealed = held(home, "new")
     assert 0 < sealed < 3000 and sealed % 200 == 0
-    assert f"{3000 - sealed} sealed again\n" in said("keys", "rekey", cwd=tmp_path, SERVICE_SECRET_KEYS=BOTH)
+    assert f"{3000 - sealed} sealed again\n" in said("keys", "rekey", cwd=home, SERVICE_SECRET_KEYS=BOTH)
     ring = Keyring(NEW, bytes)
-    with closing(sqlite3.connect(tmp_path / "data" / "service.db")) as database:
+    with closing(sqlite3.connect(home / "data" / "service.db")) as database:
         opened = [
             ring.open(body, org_id=organisation, field=claim_field("op", key))
             for key, body in database.execute("select key, body from claim order by key")
@@ -145,12 +145,12 @@ def test_a_run_that_was_killed_is_begun_again_where_it_ended(tmp_path: Path) -> 
     assert opened == [f"answer {number}" for number in range(3000)]
 
 
-def test_what_cannot_be_opened_is_named_by_its_row_and_the_command_fails(tmp_path: Path) -> None:
-    organisation = fill(tmp_path, 3, OLD)
-    with closing(sqlite3.connect(tmp_path / "data" / "service.db")) as database, database:
+def test_what_cannot_be_opened_is_named_by_its_row_and_the_command_fails(home: Path) -> None:
+    organisation = fill(home, 3, OLD)
+    with closing(sqlite3.connect(home / "data" / "service.db")) as database, database:
         database.execute("update claim set body = 'lost.AAAA.secret-part' where key = 'k00001'")
         database.execute("update claim set body = replace(body, 'old.', 'old.AA') where key = 'k00002'")
-    done = reseller("keys", "rekey", cwd=tmp_path, SERVICE_SECRET_KEYS=BOTH)
+    done = reseller("keys", "rekey", cwd=home, SERVICE_SECRET_KEYS=BOTH)
     assert (done.returncode, done.stderr) == (1, "older keys are still needed, see above\n")
     lines = done.stdout.splitlines()
     assert lines[8:] == [

@@ -73,7 +73,7 @@ def audited(data: Path) -> list[tuple[str, str, str]]:
 
 def test_a_second_start_keeps_the_organisation_and_the_first_key_works_and_nothing_buffered_is_lost(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    first = start(data)
+    first = start(data, bare=True)
     bearer = {"Authorization": f"Bearer {first.api_key}"}
     with httpx.Client(base_url=first.base_url, headers=bearer) as http:
         issued = http.post(INTENTS, json={"plan": "test_global_1gb"}, headers={"Idempotency-Key": "one"}).json()

@@ -89,6 +89,8 @@ BETWEEN_FIELDS = (
     "goes with amount_off alone",
     "it is required when interval is",
     "goes with the interval",
+    "it is required without product_id",
+    "it is set together with",
 )
 # Rules of one field that JSON Schema has no words for.
 BEYOND_SCHEMA = (

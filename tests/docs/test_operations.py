@@ -8,8 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from storage.migrate import upgrade
-from tests.databases import NO_POSTGRES, postgres_url
+from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.docs.blocks import blocks
 from tests.docs.reader import done, find, shell
 from tests.replicas.cluster import KEYS, free_port
@@ -21,10 +20,9 @@ STARTS = ("SERVICE_METRICS_PORT=9101 reseller serve", "curl -s http://127.0.0.1:
 
 @pytest.fixture
 def database() -> Iterator[str]:
-    with postgres_url() as url:
+    with migrated_postgres() as url:
         if url is None:
             pytest.skip(NO_POSTGRES)
-        upgrade(url)
         yield url
 
 

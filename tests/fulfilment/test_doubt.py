@@ -9,6 +9,7 @@ import pytest
 
 from registry.errors import StoreUnavailable
 from storage.connection import Connection
+from storage.replicas import renew
 from storage.store import Store
 from tests.fulfilment.floor import MINUTE, Floor
 
@@ -53,10 +54,10 @@ class Doubtful:
 
 async def outlast(floor: Floor, store: Doubtful) -> bool:
     """The process goes on until all is done; whether its store was in doubt at all."""
-    _, worker = await floor.born(store)
+    deps, worker = await floor.born(store)
     for seconds in (0, 1, 1, 125, 125, 1, 31, 31, 31, 125):
         floor.shop.world.clock.advance(seconds)
-        await floor.born()
+        await store.store.write(renew, replica=deps.replica, now=floor.shop.world.clock.now())
         with suppress(StoreUnavailable):
             await worker.step()
     await floor.mourn()

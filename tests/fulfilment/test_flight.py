@@ -1,11 +1,11 @@
-"""Several orders are in flight together, no faster than an organisation may write; a worker that stood still does nothing to what it lost."""
+"""Orders are in flight together, no faster than an organisation may write; who stood still does nothing to what it lost."""
 
 import anyio
 import anyio.lowlevel
 import pytest
 
 from operations.services.order_fulfilment import AT_ONCE, WRITES_PER_SECOND, Fulfilment
-from storage.order_queue import LEASE_MS
+from storage.order_queue import LEASE_MS, claim_order
 from tests.fulfilment.floor import DRAW, Floor
 from tests.fulfilment.test_stock import sold
 from tests.issuance.road import Gate
@@ -94,3 +94,14 @@ async def until_held(gate: Crowd, scope: anyio.CancelScope) -> None:
     await until(gate, 1)
     scope.cancel()
     gate.open.set()
+
+
+async def test_pages_that_nobody_paid_keep_no_paid_order_waiting(on_both: Floor) -> None:
+    floor, store = on_both, on_both.deps.store
+    unpaid = {(await floor.shop.begin()).order for _ in range(3)}
+    floor.shop.world.clock.advance(1000)
+    paid = await floor.paid()
+    of, now_ms = floor.shop.me.organisation, int(floor.shop.world.clock.now() * 1000)
+    taken = [await store.write(claim_order, organisation=of, token=f"lse_{turn}", now_ms=now_ms) for turn in range(5)]
+    ids = [row.id for row in taken if row is not None]
+    assert (ids[0], set(ids[1:]), taken[4]) == (paid, unpaid, None)

@@ -20,6 +20,8 @@ CANARIES = [
     "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
     "LPA:1$smdp.example.com$ABC-DEF",
     "8988303000000912345",
+    "ord_kgw5wx6xbfn5se6vwx37hczgm3",
+    "tuc_01234567890123456789abcdef",
     "somebody@example.com",
     "+4915112345678",
     "262011234567890",

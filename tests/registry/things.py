@@ -18,6 +18,7 @@ from storage.schema import ChangeTable
 from storage.statement import Query, table
 
 CHANGE = table(ChangeTable)
+SHOP = "org_of_a_shop"
 How = Literal["ok", "early", "late", "sure", "unknown", "crash", "down", "hang", "busy_close"]
 Name = Annotated[str, Field(min_length=1, max_length=40, description="Name of the thing, 1-40 characters.")]
 
@@ -318,3 +319,33 @@ async def read_publicly(ctx: Ctx, params: Nothing) -> Made:
     """Read what everybody may read."""
     del params
     return {"name": ctx.caller.kind, "count": 0}
+
+
+async def thing_of_a_shop(ctx: Ctx, params: Asked) -> str:
+    """A thing that whoever knows its name may see; it is a shop's, and so is the call."""
+    if f"owner {params.name}" not in await ctx.deps.store.read(counters):
+        raise NotFound("There is no such thing")
+    ctx.act_for(SHOP)
+    return params.name
+
+
+@operation("GET", "/api/guesses/{name}", auth=Auth.STOREFRONT_OPEN, scope=Scope.NONE, guessed=True, access=thing_of_a_shop)
+async def read_guessed(ctx: Ctx, params: Asked, thing: str) -> Made:
+    """Read a thing whose name is the secret."""
+    del params
+    return {"name": f"{ctx.organisation} {thing}", "count": 0}
+
+
+@operation("POST", "/api/guesses/{name}", auth=Auth.STOREFRONT_OPEN, scope=Scope.NONE, guessed=True, access=thing_of_a_shop)
+async def change_guessed(ctx: Ctx, params: Asked, thing: str) -> Made:
+    """Change a thing whose name is the secret, unless it is too early."""
+    if params.how == "early":
+        raise Conflict("refused before anything was written", code="too_early")
+    return await ctx.settle_result(add, name=thing)
+
+
+@operation("GET", "/api/unknown", auth=Auth.PUBLIC, scope=Scope.NONE)
+async def find_nothing(ctx: Ctx, params: Nothing) -> Made:
+    """Look for what is never there, and what nobody guesses."""
+    del ctx, params
+    raise NotFound("There is no such thing")

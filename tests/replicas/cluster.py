@@ -13,9 +13,8 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from storage.migrate import upgrade
 from tests.cli.reseller import environment
-from tests.databases import postgres_url
+from tests.databases import migrated_postgres
 from tests.nursery import reseller
 from tests.running import Running, running
 
@@ -117,11 +116,10 @@ def metrics(port: int) -> dict[str, float]:
 @contextmanager
 def cluster(place: Path, *, lease_seconds: int) -> Generator[Cluster | None]:
     """Two servers on a new database; nothing without PostgreSQL."""
-    with postgres_url() as url:
+    with migrated_postgres() as url:
         if url is None:
             yield None
             return
-        upgrade(url)
         settings = {
             "SERVICE_DATABASE_URL": url,
             "SERVICE_SECRET_KEYS": KEYS,

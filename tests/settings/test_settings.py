@@ -93,7 +93,8 @@ def test_a_shared_secret_that_can_be_guessed_is_refused(name: str) -> None:
 
 def test_space_around_a_secret_is_dropped_and_one_of_nothing_but_space_is_none() -> None:
     blank: dict[str, str] = dict.fromkeys(
-        ("SERVICE_INTERNAL_API_KEY", "SERVICE_SECRET_KEYS", "SERVICE_DATABASE_URL", "SERVICE_MCP_STATE_KEYS"), " \t "
+        ("SERVICE_INTERNAL_API_KEY", "SERVICE_STOREFRONT_API_KEY", "SERVICE_SECRET_KEYS", "SERVICE_DATABASE_URL", "SERVICE_MCP_STATE_KEYS"),
+        " \t ",
     )
     assert load_settings(blank) == load_settings({})
     assert load_settings({"SERVICE_INTERNAL_API_KEY": " hidden-word-16-b\n"}).internal_api_key.get_secret_value() == "hidden-word-16-b"

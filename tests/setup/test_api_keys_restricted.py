@@ -98,7 +98,9 @@ async def test_refusals_teach(house: House) -> None:
                 "error": "restrictions.toolsets: got nonesuch; there is no such toolset",
                 "code": "invalid_request",
                 "param": "restrictions.toolsets",
-                "hint": "Known are connectivity, accounts, subscribers, network, invoicing, billing, setup, core, operator, all",
+                "hint": (
+                    "Known are connectivity, accounts, subscribers, network, invoicing, billing, storefronts, setup, core, operator, all"
+                ),
             },
             {
                 "error": "scopes: a key carries no scopes of its own; it may do what its maker may at the moment of each call",

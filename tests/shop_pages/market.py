@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import cast
 
 import httpx
+import sqlalchemy as sa
 
 from operations.catalogue import CATALOGUE
+from storage.connection import Connection
+from storage.shop_tables import StorefrontOrderTable
+from storage.statement import Command, table
 from storage.storefront_plans import StorefrontPlan, put_plan
 from storage.storefronts import Storefront, insert_storefront, write_storefront
 from tests.pages.browser import Browser, Seen
@@ -29,6 +33,7 @@ from transports.shop.counter import counter_of
 
 SHOP = "/shop/fjord"
 BUYER = "buyer@home.test"
+ORDERS = table(StorefrontOrderTable)
 
 
 @dataclass
@@ -99,12 +104,21 @@ class Market:
         plans[slug] = await world.store.write(put_plan, row=row._replace(**fields))
         return plans[slug]
 
+    async def set_order(self, order: str, **values: object) -> None:
+        """As the service would never have written it."""
+        await self.counter.world.store.write(write_order, order=order, values=values)
+
     async def sell_out(self) -> None:
         """Somebody else uses the account's free eSIMs, and the last count of them is forgotten."""
         world = self.counter.world
         for line in (await world.network()).lines_of(ACCOUNT):
             line.sim.status = "AFFECTED" if line.sim.status == "FREE" else line.sim.status
         world.clock.advance(60)
+
+
+def write_order(connection: Connection, *, order: str, values: dict[str, object]) -> None:
+    """Columns of an order."""
+    connection.run(Command(sa.update(ORDERS).where(ORDERS.c.id == order).values(values)))
 
 
 def order_of(seen: Seen) -> str:

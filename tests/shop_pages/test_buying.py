@@ -59,7 +59,7 @@ async def test_data_is_added_with_one_button_and_a_payment(market: Market, brows
     checkout = await browser.send(bought.page.form("/top-up", plan="nordic-big"))
     seen = await browser.get(bought.path)
     assert "A payment that you began is not confirmed yet" in seen.page.text
-    assert seen.answer.headers["refresh"] == "5"
+    assert seen.answer.headers["refresh"] == "4"
     back = await browser.send(checkout.page.form(checkout.path), "Pay", email="buyer@home.test")
     assert back.path == bought.path
     await market.counter.told()

@@ -27,8 +27,8 @@ def places(text: str) -> set[str]:
 
 
 def test_english_and_german_are_spoken_and_english_is_for_everybody_else() -> None:
-    assert languages() == ["en", "de"]
-    assert texts("fr").language == "en"
+    assert languages()[0] == "en" and "de" in languages()
+    assert texts("xx").language == "en"
 
 
 @pytest.mark.parametrize("language", languages())
@@ -96,10 +96,11 @@ def test_figures_are_written_as_the_language_writes_them() -> None:
         ("de;q=0", "en"),
         ("de;q=0,en;q=0", "en"),
         ("de;q=2", "en"),
+        ("de-CH;q=0.3,en;q=0.5,de;q=0.9", "de"),
         ("dehqd, \xff\xfe;;q==, de", "de"),
         ("x," * 5000 + "de", "en"),
     ],
 )
 def test_the_language_is_what_the_reader_wants_most(asked: str, language: str) -> None:
     headers: Headers = [(b"accept-language", asked.encode("latin-1"))]
-    assert language_of(headers, languages()) == language
+    assert language_of(headers, ["en", "de"]) == language

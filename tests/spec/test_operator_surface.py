@@ -37,3 +37,14 @@ async def test_a_call_of_an_unconnected_organisation_makes_no_other(house: House
             assert [each["id"] for each in answer.json()["connected_orgs"]] == [connected]
     assert await world.store.read(list_organisations) == before
     assert world.sandbox.calls == []
+
+
+@pytest.mark.rule("9.4")
+async def test_only_paths_of_buyers_and_of_health_are_without_the_prefix(house: House) -> None:
+    async with house.world.client() as http:
+        paths = set((await http.get("/openapi.json")).json()["paths"])
+    declared = {operation.path for operation in CATALOGUE.operations.values()}
+    assert paths >= declared
+    bare = {path for path in declared if not path.startswith("/v1/")}
+    assert bare == {path for path in declared if path.startswith("/api/")} | {"/health"}
+    assert {path.split("/")[2] for path in bare - {"/health"}} == {"hosted", "orders", "templates"}

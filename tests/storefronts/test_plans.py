@@ -219,6 +219,7 @@ async def test_what_a_plan_always_has_is_not_cleared(world: World, field: str) -
 
 
 @pytest.mark.rule("4.6.4")
+@pytest.mark.rule("7.16")
 async def test_a_plan_of_another_shop_is_not_found(world: World) -> None:
     fjord = await seller(world)
     one, two = await fjord.shop("one"), await fjord.shop("two")

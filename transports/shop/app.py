@@ -24,6 +24,7 @@ from transports.shop.visit import Visit, nothing_here
 PATH = "/shop"
 # An order's id is not looked for where it could not be one.
 PLACE = re.compile(r"/shop/([a-z0-9-]{1,64})(?:/orders/([a-z0-9_]{1,64}))?(/checkout|/top-up|/cancel)?/?", re.ASCII)
+ASKED = ("country",)
 THE_DOORS = (b"content-type", b"x-content-type-options", b"cache-control")
 """Headers that the HTTP door gives every answer of its own."""
 UNKEPT: Headers = [(b"cache-control", b"no-store"), (b"referrer-policy", REFERRER)]
@@ -108,7 +109,7 @@ class Shops:
             return await route.act(visit)
         if method not in ("GET", "HEAD") or route.show is None:
             raise MethodNotAllowed("This page cannot be used in this way", allow=route.methods, hint="Start from the shop")
-        visit.query = fields(request["query_string"].decode("latin-1"))
+        visit.query = asked_for(request["query_string"].decode("latin-1"))
         return await route.show(visit)
 
     async def _send(self, visit: Visit, answer: Answer, send: Send, *, head_only: bool) -> None:
@@ -124,3 +125,8 @@ class Shops:
             headers = self._layout.headers(answer)
         headers.append((b"content-length", b"%d" % len(body)))
         await send_reply(send, status, headers, b"" if head_only else body)
+
+
+def asked_for(query: str) -> Mapping[str, str]:
+    """What a page of a shop can be asked for. Links from elsewhere carry more, which is not ours to judge."""
+    return fields("&".join(part for part in query.split("&") if part.partition("=")[0] in ASKED))

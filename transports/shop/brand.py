@@ -3,11 +3,12 @@
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
+from urllib.parse import quote
 
 from transports.shop.plain_text import plain
 
 PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
-ADDRESS = re.compile(r"[^\s@<>\"'?&%]{1,64}@[A-Za-z0-9.-]{1,190}")
+ADDRESS = re.compile(r"[^\s@<>\"]{1,190}@[A-Za-z0-9.-]{1,190}")
 
 
 class Brand(NamedTuple):
@@ -19,6 +20,13 @@ class Brand(NamedTuple):
     logo: str = ""
     accent: str | None = None
     support: str = ""
+    open: bool = True
+    """Whether the shop is there for everybody; where it is not, no link leads to it."""
+
+    @property
+    def mailto(self) -> str:
+        """The address as a link has it: nothing of it is read as a header of the mail (RFC 6068)."""
+        return f"mailto:{quote(self.support, safe='@')}"
 
 
 NEUTRAL = Brand()
@@ -35,6 +43,7 @@ def brand_of(shop: Mapping[str, object]) -> Brand:
         logo=logo if PICTURE.fullmatch(logo) else "",
         accent=accent or None,
         support=support if ADDRESS.fullmatch(support) else "",
+        open=shop.get("status", "published") == "published",
     )
 
 

@@ -2,15 +2,15 @@
 
 import base64
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from urllib.parse import quote
 
-from operations.services.qr_picture import picture
+from operations.services.drawn_esim import phone_code
+from operations.services.qr_picture import drawable, picture
 
 # Universal links: iOS 17.4 and newer, Android 10 and newer with Google's services. Older ones show a page that says so.
 IPHONE = "https://esimsetup.apple.com/esim_qrcode_provisioning?carddata="
 ANDROID = "https://esimsetup.android.com/esim_qrcode_provisioning?carddata="
-PREFIX = "LPA:"
 
 
 class Install(NamedTuple):
@@ -19,24 +19,23 @@ class Install(NamedTuple):
     code: str
     smdp: str
     matching: str
-    iccid: str
     picture: str
     iphone: str
     android: str
 
 
 def install_of(esim: Mapping[str, object]) -> Install | None:
-    """Every way there is; none where the profile has no activation code."""
-    code = str(esim.get("activation_code") or "")
-    if not code.startswith(PREFIX):
+    """Every way there is; none where the profile has nothing that a phone takes."""
+    smdp, matching = str(esim.get("smdp_address") or ""), str(esim.get("matching_id") or "")
+    code = phone_code(cast("str | None", esim.get("activation_code")), smdp, matching)
+    if code is None or not drawable(code):
         return None
     drawn = base64.b64encode(picture(code, "png")).decode()
     named = quote(code, safe=":$")  # as both makers write it
     return Install(
         code=code,
-        smdp=str(esim.get("smdp_address") or ""),
-        matching=str(esim.get("matching_id") or ""),
-        iccid=str(esim.get("iccid") or ""),
+        smdp=smdp,
+        matching=matching,
         picture=f"data:image/png;base64,{drawn}",
         iphone=IPHONE + named,
         android=ANDROID + named,

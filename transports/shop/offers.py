@@ -2,13 +2,12 @@
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, cast
 
 from operations.services.shop_texts import Texts
 from transports.shop.plain_text import plain
 
-SHOWN = 6
-"""Countries that are named before the rest of them is folded away."""
 Plan = Mapping[str, object]
 
 
@@ -21,13 +20,8 @@ class Offer(NamedTuple):
     days: str
     price: str
     codes: Sequence[str]
-    countries: Sequence[str]
+    countries: str
     refused: str
-
-    @property
-    def first_countries(self) -> Sequence[str]:
-        """Those that are named at once."""
-        return self.countries if len(self.countries) <= SHOWN else ()
 
 
 class Group(NamedTuple):
@@ -49,14 +43,15 @@ def offer_of(plan: Plan, reasons: Mapping[str, str], texts: Texts) -> Offer:
         days=texts.days(cast(int, plan["validity_days"])),
         price=texts.money(cast(int, plan["price_cents"]), str(plan["currency"])),
         codes=codes,
-        countries=sorted((texts.country(code) for code in codes), key=in_order),
+        countries=names_of(tuple(codes), texts),
         refused=refused,
     )
 
 
 def countries_of(offers: Sequence[Offer], texts: Texts) -> Sequence[tuple[str, str]]:
     """Code and name of every country that a plan is for, by name."""
-    return sorted({(code, texts.country(code)) for offer in offers for code in offer.codes}, key=lambda one: in_order(one[1]))
+    codes = set[str]().union(*(offer.codes for offer in offers))
+    return sorted(((code, texts.country(code)) for code in codes), key=lambda one: in_order(one[1]))
 
 
 def grouped(offers: Sequence[Offer], country: str, texts: Texts) -> Sequence[Group]:
@@ -74,6 +69,13 @@ def grouped(offers: Sequence[Offer], country: str, texts: Texts) -> Sequence[Gro
     return [group for group in made if group.offers]
 
 
+@lru_cache(maxsize=512)
+def names_of(codes: Sequence[str], texts: Texts) -> str:
+    """Countries by name; many plans of a shop are for the same ones."""
+    return ", ".join(sorted((texts.country(code) for code in codes), key=in_order))
+
+
+@lru_cache(maxsize=1024)
 def in_order(name: str) -> str:
     """Names in the order of their letters, marks left out."""
     return "".join(c for c in unicodedata.normalize("NFKD", name).casefold() if not unicodedata.combining(c))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
-from operations.services.shop_texts import Texts
+from operations.services.shop_texts import Texts, moment_of
 from transports.shop.plain_text import plain
 
 Told = Mapping[str, object]
@@ -19,7 +19,7 @@ MOVING = ("paid", "provisioning")
 
 
 class Usage(NamedTuple):
-    """`percent` of the data is left; texts that do not apply are empty."""
+    """`percent` of the data is left; where none was to be had, `label` is empty."""
 
     left: str
     used: str
@@ -36,21 +36,40 @@ class TopUpLine(NamedTuple):
     day: str
     state: str
     moving: bool
+    created: float
 
 
-def usage_of(told: Told, texts: Texts) -> Usage:
-    """What is left, as the charging system counts it."""
+def usage_of(told: Told, texts: Texts, now: float) -> Usage:
+    """What is left, as the charging system counts it. Data that can be used no more need not be used up: its time may be over."""
     used, total, left = (cast(int, told[name] or 0) for name in ("usedBytes", "totalBytes", "remainingBytes"))
-    ends = cast(str | float | None, told["expiresAt"])
+    ends = cast(str | None, told["expiresAt"])
+    over = ends is not None and moment_of(ends).timestamp() <= now
     percent = 0 if not total else max(0, min(100, left * 100 // total))
-    whole = texts.bytes(total)
     return Usage(
-        left=texts.say("usage.left", left=texts.bytes(left), total=whole) if left else texts.say("usage.none_left", total=whole),
+        left=left_of(used, total, left, texts, over=over),
         used=texts.say("usage.used", used=texts.bytes(used)),
-        until=texts.say("usage.not_started") if ends is None else texts.say("usage.until", moment=texts.moment(ends)),
+        until=until_of(ends, texts, over=over),
         percent=percent,
-        label=texts.say("usage.left_label", percent=percent),
+        label=texts.say("usage.left_label", percent=percent) if total else "",
     )
+
+
+def left_of(used: int, total: int, left: int, texts: Texts, *, over: bool) -> str:
+    """The one line that a buyer came for. Packages that count no data are not said to be empty."""
+    if over and not left:
+        return texts.say("usage.over")
+    if not total:
+        return texts.say("usage.uncounted")
+    if not left and used >= total:
+        return texts.say("usage.none_left", total=texts.bytes(total))
+    return texts.say("usage.left", left=texts.bytes(left), total=texts.bytes(total))
+
+
+def until_of(ends: str | None, texts: Texts, *, over: bool) -> str:
+    """How long it is good for, or was."""
+    if ends is None:
+        return texts.say("usage.not_started")
+    return texts.say("usage.ended" if over else "usage.until", moment=texts.moment(ends))
 
 
 def line_of(row: Told, texts: Texts) -> TopUpLine:
@@ -62,6 +81,7 @@ def line_of(row: Told, texts: Texts) -> TopUpLine:
         day=texts.day(str(row["created"])),
         state=texts.say(STATES.get(status, "top_up.state_review")),
         moving=status in MOVING,
+        created=moment_of(str(row["created"])).timestamp(),
     )
 
 

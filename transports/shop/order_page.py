@@ -20,7 +20,6 @@ Told = Mapping[str, object]
 PATIENCE = 5.0
 """Seconds that a page waits for the charging system before it says that it cannot tell."""
 JUST_NOW = 900.0
-MOVING_SECONDS = 5
 
 
 class Order(NamedTuple):
@@ -62,8 +61,8 @@ async def page(visit: Visit, order: Order, *, problem: tuple[str, str] | None = 
     esim = cast(Told | None, told["esim"])
     open_for_more = told["status"] == "ready" and told["cancelled_at"] is None
     lines = [line_of(row, texts) for row in cast(Sequence[Told], told["top_ups"])]
-    waiting = await unpaid(visit) if open_for_more else False
-    wait = seconds_until_next(visit, order, moving=waiting or any(line.moving for line in lines))
+    begun: Sequence[float] = await unpaid(visit) if open_for_more else ()
+    wait = seconds_until_next(visit, order, [*begun, *(line.created for line in lines if line.moving)])
     facts = {
         "here": f"{visit.shop_path}/orders/{visit.order}",
         "shop_path": visit.shop_path,
@@ -71,15 +70,24 @@ async def page(visit: Visit, order: Order, *, problem: tuple[str, str] | None = 
         "problem": problem,
         "wait": wait,
         "esim": esim is not None,
-        "install": None if esim is None else install_of(esim),
+        "iccid": None if esim is None else esim["iccid"],
+        "install": None,
         "open": open_for_more,
-        "waiting": waiting,
+        "waiting": bool(begun),
         "top_ups": lines,
         **standing_facts(visit, order),
         **bought_facts(visit, order),
-        **(await live(visit, cast(Plan, told["plan"]), open_for_more=open_for_more) if esim is not None else {}),
     }
+    if esim is not None:
+        facts |= install_facts(esim)
+        facts |= await live(visit, cast(Plan, told["plan"]), open_for_more=open_for_more)
     return Page("order.html", facts, order.brand, status, {"Refresh": str(wait)} if wait and problem is None else {})
+
+
+def install_facts(esim: Told) -> dict[str, object]:
+    """How it is installed. Where nothing says so, nobody is told to do it."""
+    install = install_of(esim)
+    return {"install": install} if install is not None else {"install": None, "lead": "install.missing"}
 
 
 def standing_facts(visit: Visit, order: Order) -> Told:
@@ -105,20 +113,24 @@ def bought_facts(visit: Visit, order: Order) -> Told:
     return {"plan": offer_of(sold, {}, visit.texts), "ordered": visit.texts.day(str(told["created"]))}
 
 
-def seconds_until_next(visit: Visit, order: Order, *, moving: bool) -> int:
-    """Until the page looks again by itself; 0: never."""
-    fresh = STANDINGS[str(order.told["status"])].fresh
-    wait = renews_after(visit.now - order.row.created) if fresh else 0
-    return wait or (MOVING_SECONDS if moving else 0)
+def seconds_until_next(visit: Visit, order: Order, moving: Sequence[float]) -> int:
+    """Until the page looks again by itself; 0: never. `moving`: when the top-ups were begun that are on their way.
+
+    Whoever reads how to install an eSIM is not to be thrown back to the top every few seconds because of a payment they gave up.
+    """
+    began = max(moving, default=0.0)
+    if STANDINGS[str(order.told["status"])].fresh:
+        began = max(began, order.row.created)
+    return renews_after(visit.now - began)
 
 
-async def unpaid(visit: Visit) -> bool:
-    """Whether somebody went to pay for more data a short while ago: the news of it may come after the buyer."""
+async def unpaid(visit: Visit) -> Sequence[float]:
+    """When somebody went to pay for more data, as far as it is a short while ago: the news of it may come after the buyer."""
     rows = await visit.deps.store.read(top_ups_of, order=visit.order)
-    return any(row.status == "pending_payment" and visit.now - row.created < JUST_NOW for row in rows)
+    return [row.created for row in rows if row.status == "pending_payment" and visit.now - row.created < JUST_NOW]
 
 
-async def live(visit: Visit, sold: Plan, *, open_for_more: bool) -> Told:
+async def live(visit: Visit, sold: Plan, *, open_for_more: bool) -> dict[str, object]:
     """What the charging system says at this moment, asked for at once; what it does not say in time is not known."""
     usage, options = list[object](), list[object]()
     named = {"order_id": visit.order}
@@ -136,7 +148,7 @@ async def live(visit: Visit, sold: Plan, *, open_for_more: bool) -> Told:
             tasks.start_soon(ask, "get_storefront_order_top_up_options", options)
     plans = cast(Sequence[Plan], options[0]) if options else ()
     return {
-        "usage": usage_of(cast(Told, usage[0]), visit.texts) if usage else None,
+        "usage": usage_of(cast(Told, usage[0]), visit.texts, visit.now) if usage else None,
         "options": [offer_of(plan, {}, visit.texts) for plan in nearest(plans, sold)],
         "options_known": bool(options),
     }

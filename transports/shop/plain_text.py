@@ -7,12 +7,19 @@ LONGEST = 200
 SPACE = re.compile("[ \t\n\r\f\v]+")  # not the one that breaks no line
 JOINERS = frozenset("\u200c\u200d")  # written languages and pictures need them
 BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol that look like a space
+ODD = re.compile(f"[{''.join(sorted(BLANK))}]|  ")
 
 
 def plain(text: str, longest: int = LONGEST) -> str:
     """One line of what can be seen."""
+    if text.isprintable() and ODD.search(text) is None:  # nearly every text: a page of many plans has a megabyte of them
+        return cut(text.strip(), longest)
     kept = "".join(" " if blank(character) else character for character in text if not hidden(character))
-    line = SPACE.sub(" ", kept).strip()
+    return cut(SPACE.sub(" ", kept).strip(), longest)
+
+
+def cut(line: str, longest: int) -> str:
+    """Not longer than that, and it shows."""
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 

@@ -19,7 +19,8 @@ def language_of(headers: Headers, spoken: Sequence[str]) -> str:
     for text in asked.split(",")[:MOST]:
         found = RANGE.fullmatch(text.strip())
         if found is not None:
-            wishes.setdefault(found[1].lower(), float(found[2] or 1))
+            language = found[1].lower()
+            wishes[language] = max(wishes.get(language, 0.0), float(found[2] or 1))
     rest = wishes.get("*", 0.0)
     weights = {language: wishes.get(language, rest) for language in spoken}
     order = [language for language in wishes if language in weights]

@@ -21,10 +21,10 @@ KEPT = ("Allow", "Retry-After")
 def page_of(refusal: Refusal, visit: Visit) -> Page:
     """The page that says why not. Of what is not there it is the same for everybody, so that nothing is learned from it."""
     title, text = BY_STATUS.get(refusal.status, OTHER)
-    seconds = refusal.headers.get("Retry-After", "60")
+    texts, wait = visit.texts, int(refusal.headers.get("Retry-After", "60"))
     facts = {
-        "title": visit.texts.say(title),
-        "text": visit.texts.say(text, seconds=seconds),
+        "title": texts.say(title),
+        "text": texts.count(text, wait) if refusal.status == 429 else texts.say(text),
         "back": "" if refusal.status == 404 or not visit.slug else visit.shop_path,
     }
     kept = {name: value for name, value in refusal.headers.items() if name in KEPT}

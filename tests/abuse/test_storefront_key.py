@@ -1,0 +1,71 @@
+"""The storefront key unset, empty, blank or wrong: what is always behind it stays shut, and nothing equals nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from registry.ids import ALPHABET, SystemIds
+from tests.issuance.stage import untold
+from tests.orders.stage import ADA, KEY, SLUG, Shop, open_shop
+from tests.world import SettableClock
+
+pytestmark = pytest.mark.anyio
+LIST = f"/api/orders?storefront={SLUG}&email={ADA}"
+HEADERS = [
+    None,
+    "",
+    " ",
+    "Bearer",
+    "Bearer ",
+    "Bearer   ",
+    "bearer ",
+    "Bearer \t",
+    f"Bearer {KEY}",
+    "Bearer null",
+    "Bearer ''",
+    f"Basic {KEY}",
+    KEY,
+]
+
+
+async def refusals(shop: Shop, method: str, path: str, headers: list[str | None]) -> list[tuple[str, str]]:
+    """What is not answered 401 without a word of what is there."""
+    found: list[tuple[str, str]] = []
+    for header in headers:
+        shown = {} if header is None else {"Authorization": header}
+        answer = await shop.buyer.request(method, path, headers=shown)
+        refused = answer.status_code == 401 and "www-authenticate" in answer.headers and untold(answer)["code"] == "unauthorized"
+        if not refused or ADA in answer.text:
+            found.append((str(header), answer.text))
+    return found
+
+
+@pytest.mark.parametrize("key", ["", " ", "   ", "\t"], ids=["unset", "a space", "spaces", "a tab"])
+async def test_without_a_key_the_list_and_the_roll_back_are_shut_whatever_is_shown(tmp_path: Path, key: str) -> None:
+    async with open_shop(tmp_path, key=key) as shop:
+        id = await shop.ready()
+        headers = [*HEADERS, f"Bearer {key}", f"Bearer {shop.me.secret}"]
+        assert await refusals(shop, "GET", LIST, headers) == []
+        assert await refusals(shop, "DELETE", f"/api/orders/{id}", headers) == []
+        assert (await shop.stored(id)).ledger == "issued"
+        assert (await shop.buyer.get(f"/api/orders/{id}")).json()["status"] == "ready"
+
+
+async def test_with_a_key_everything_of_orders_is_shut_to_whoever_shows_another_or_none(tmp_path: Path) -> None:
+    async with open_shop(tmp_path) as shop:
+        id = await shop.ready()
+        headers = [header for header in HEADERS if header != f"Bearer {KEY}"]
+        headers += [f"Bearer {KEY}x", f"Bearer {KEY[:-1]}", f"Bearer {KEY.upper()}", f"Bearer {shop.me.secret}"]
+        paths = [("GET", ""), ("DELETE", ""), ("POST", "/cancel"), ("GET", "/usage"), ("GET", "/top-up-options")]
+        for method, path in [("GET", LIST), *((method, f"/api/orders/{id}{way}") for method, way in paths)]:
+            assert await refusals(shop, method, path, headers) == [], (method, path)
+        row = await shop.stored(id)
+        assert (row.ledger, row.cancelled_at) == ("issued", None)
+
+
+def test_every_character_of_an_order_s_id_is_drawn_at_random_and_none_tells_the_time() -> None:
+    ids = SystemIds(SettableClock())
+    made = [ids.secret("ord_") for _ in range(2000)]
+    assert {len(id) for id in made} == {30} and len(set(made)) == 2000
+    assert [set(place) for place in zip(*(id.removeprefix("ord_") for id in made), strict=True)] == [set(ALPHABET)] * 26  # 130 bits
+    assert sorted(made) != made
