@@ -40,7 +40,10 @@ class OrderUsage(TypedDict):
     usedBytes: Bytes
     totalBytes: Bytes
     remainingBytes: Annotated[int, Field(description="Bytes that can still be used: of packages that are neither over nor blocked")]
-    expiresAt: Annotated[str | None, Field(description="When the last dated package ends, RFC 3339 UTC; null before the first use")]
+    expiresAt: Annotated[
+        str | None,
+        Field(description="When the last package in use ends, RFC 3339 UTC; null while all that is left waits for its first use"),
+    ]
 
 
 @operation(
@@ -97,13 +100,19 @@ def is_counted(package: Package, row: IssuanceRow, ours: Iterable[int | None]) -
 
 def usage_of(packages: Sequence[Package], now: float) -> OrderUsage:
     """The sums."""
-    ends = [end for package in packages if (end := ends_at(package)) is not None]
     return {
         "usedBytes": sum(used(package) for package in packages),
         "totalBytes": sum(package.get("pckdatabyte", 0) for package in packages),
         "remainingBytes": sum(left(package, now) for package in packages),
-        "expiresAt": stamp(max(ends).timestamp()) if ends else None,
+        "expiresAt": None if (end := end_of(packages, now)) is None else stamp(end),
     }
+
+
+def end_of(packages: Sequence[Package], now: float) -> float | None:
+    """Choice: what has ended says nothing of when the rest does, which may be waiting for its first use."""
+    ends = [end.timestamp() for package in packages if (end := ends_at(package)) is not None]
+    waiting = any(ends_at(package) is None and left(package, now) for package in packages)
+    return max([end for end in ends if end > now or not waiting], default=None)
 
 
 def used(package: Package) -> int:

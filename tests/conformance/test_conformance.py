@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,44 +37,37 @@ def serving(mode: str) -> Generator[str]:
             process.terminate()
 
 
-@pytest.fixture(scope="module")
-def production() -> Iterator[str]:
-    """The wiring as it is served: it keeps nothing between two calls, so one serves all runs."""
-    with serving("production") as url:
-        yield url
-
-
-def run_suite(url: str, *arguments: str, suite: Path = SUITE) -> dict[str, int]:
+def run_suite(mode: str, *arguments: str, suite: Path = SUITE) -> dict[str, int]:
     """Failed checks by scenario."""
-    command = [str(NODE), str(suite / "dist" / "index.js"), "server", "--url", url, *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    with serving(mode) as url:
+        command = [str(NODE), str(suite / "dist" / "index.js"), "server", "--url", url, *arguments]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     found = {name: int(failed) for name, _, failed in LINE.findall(done.stdout)}
     assert found, done.stdout[-2000:] + done.stderr[-2000:]
     return found
 
 
-def failures(url: str, revision: str) -> set[str]:
+def failures(mode: str, revision: str) -> set[str]:
     """The scored scenarios of a revision that failed or were not run."""
     required: list[str] = yaml.safe_load((SUITE / "requirements" / f"{revision}.yaml").read_text())["server"]
     assert len(required) == {"2026-07-28": 37, "2025-11-25": 30}[revision]
-    found = run_suite(url, "--requirements", revision)
+    found = run_suite(mode, "--requirements", revision)
     return {name for name in required if found.get(name) != 0}
 
 
-def test_production_passes_everything_that_2026_07_28_requires(production: str) -> None:
-    assert failures(production, "2026-07-28") == set()
+def test_production_passes_everything_that_2026_07_28_requires() -> None:
+    assert failures("production", "2026-07-28") == set()
 
 
 def test_a_stateful_transport_passes_everything_that_2025_11_25_requires() -> None:
-    with serving("stateful") as url:
-        assert failures(url, "2025-11-25") == set()
+    assert failures("stateful", "2025-11-25") == set()
 
 
-def test_production_fails_of_2025_11_25_only_what_needs_a_server_that_asks(production: str) -> None:
-    assert failures(production, "2025-11-25") == ASKS_THE_CLIENT
+def test_production_fails_of_2025_11_25_only_what_needs_a_server_that_asks() -> None:
+    assert failures("production", "2025-11-25") == ASKS_THE_CLIENT
 
 
-def test_the_stable_suite_agrees(production: str) -> None:
-    found = run_suite(production, suite=STABLE)
+def test_the_stable_suite_agrees() -> None:
+    found = run_suite("production", suite=STABLE)
     assert len(found) == 30
     assert {name for name, failed in found.items() if failed} == ASKS_THE_CLIENT

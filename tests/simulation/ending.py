@@ -1,5 +1,6 @@
 """What is known when an episode is over, read from the tables by hand: what is on trial does not judge itself."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
 
@@ -32,6 +33,7 @@ ORDERS = """select o.id, o.top_up_of, o.organisation, o.status, o.code, o.refund
 MAILS = "select id, sealed from mail order by id"
 LETTERS = {"needs review": "review", "refund failed": "refund", "too late": "late"}
 """What the operator is told, by words of the subject."""
+ROW = re.compile(r"(?:ord|tuc)_[0-9a-z]{26}")
 EVENTS = "select id, organisation, data from event where type = 'esim.issued' order by id"
 ROWS = "select organisation, coalesce(claim_key, key), intent, state, iccid from issuance order by organisation, key"
 BUSY = "select key from claim where state in ('claimed', 'dispatching') order by key"
@@ -92,8 +94,8 @@ def read_sales(outside: Outside, processor: Processor, bought: Mapping[str, Boug
     for id, sealed in raw.execute(MAILS):
         letter = open_letter(id, sealed, keyring)
         if letter.to == SUPPORT:
-            about, what = letter.subject.rsplit(": ", 1)
-            warned[next(name for words, name in LETTERS.items() if words in about), what] += 1
+            about = next(name for words, name in LETTERS.items() if words in letter.subject)
+            warned[about, next(id for id in ROW.findall(letter.text))] += 1
         else:
             told[buyers[letter.to]] += 1
     return SalesEnding(

@@ -21,6 +21,7 @@ from registry.clock import SystemClock
 from registry.ids import SystemIds
 from registry.model import Input
 from registry.spelling import shown
+from transports.cli.door import require_one_place
 from transports.cli.failure import Failure
 from transports.cli.fields import field_options, flag, read, whole_input
 from transports.cli.local import call_locally
@@ -157,6 +158,7 @@ def agreed(reply: Reply) -> bool:
 async def ask(operation: AnyOperation, arguments: dict[str, object], how: How) -> Reply:
     """One call, here or there."""
     key, token = how.idempotency_key, how.confirm_token
+    require_one_place(how.url, how.org, how.data)
     if how.url:
         return await call_remotely(how.url, how.key, operation, arguments, idempotency_key=key, confirm_token=token)
     settings = load_settings(os.environ, env_file=Path(".env"), data=how.data)

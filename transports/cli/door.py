@@ -100,6 +100,7 @@ class Here:
 @asynccontextmanager
 async def open_door(where: Where) -> AsyncGenerator[Door]:
     """The way there, closed when the block ends."""
+    require_one_place(where.url, where.org, where.data)
     if where.url:
         outbound = Outbound()
         try:
@@ -112,6 +113,17 @@ async def open_door(where: Where) -> AsyncGenerator[Door]:
         yield Here(service, where.org)
     finally:
         await service.stop()
+
+
+def require_one_place(url: str | None, org: str | None, data: Path | None) -> None:
+    """Refuse a server together with what is for the local database: one of them would be passed over in silence."""
+    local = [name for name, value in (("--org", org), ("--data", data)) if value is not None]
+    if url and local:
+        raise Failure(
+            f"{' and '.join(local)}: for the local database, and {url} is to be asked (--url or RESELLER_URL), where the key says for "
+            f"whom; leave {' and '.join(local)} out, or unset RESELLER_URL",
+            exit_code=2,
+        )
 
 
 def accepted(reply: Reply, command: str) -> Reply:
