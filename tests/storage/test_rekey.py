@@ -17,12 +17,13 @@ from storage.connection import Connection
 from storage.connections import find_connection
 from storage.endpoints import insert_endpoint, rotate_secret
 from storage.intents import IntentRow, find_intent, insert_intent
+from storage.orders import ORDER, NewOrder, find_order, insert_order
 from storage.rekey import BATCH, COLUMNS, NAMED, Resealed, Unopened, count_of_key, count_older, reseal
 from storage.schema import WebhookEndpointTable
 from storage.sealed_fields import OWN_TOKEN_FIELD, claim_field, esim_field, webhook_secret_field
 from storage.sealed_rows import newest_key_ids
 from storage.sealing import Keyring
-from storage.statement import Query, table
+from storage.statement import Command, Query, table
 from storage.store import Store
 
 pytestmark = pytest.mark.anyio
@@ -38,6 +39,7 @@ class Secrets(NamedTuple):
     previous_secret: str | None
 
 
+GIVE = Command(sa.update(ORDER).where(ORDER.c.id == sa.bindparam("order")).values(esim=sa.bindparam("sealed")))
 READ_SECRETS = Query(Secrets, sa.select(ENDPOINT.c.secret, ENDPOINT.c.previous_secret).where(ENDPOINT.c.id == sa.bindparam("endpoint")))
 
 
@@ -118,6 +120,9 @@ def fill(connection: Connection, ring: Keyring) -> None:
     for intent, esim in (("cni_1", ring.seal("esim", org_id=ORG, field=esim_field("cni_1"))), ("cni_2", None)):
         row = IntentRow(intent, ORG, "succeeded", 0, None, None, "{}", f"8999{intent}", esim, None, NOW)
         insert_intent(connection, row=row, event=None, ids=IDS)
+    order = NewOrder("ord_1", None, ORG, "sf_1", "sfp_1", "{}", 1, None, 990, "EUR", "en", "acct_1", NOW)
+    insert_order(connection, order=order)
+    connection.run(GIVE, order="ord_1", sealed=ring.seal("order", org_id=ORG, field=esim_field("ord_1")))
     fill_claims(connection, 3, ring)
 
 
@@ -134,24 +139,27 @@ async def opened(store: Store, ring: Keyring) -> list[str]:
     ]
     secrets = [(id, await store.read(Connection.first, READ_SECRETS, endpoint=id)) for id in ("we_1", "we_2")]
     sealed = [(connection and connection.own_token, OWN_TOKEN_FIELD), (intent and intent.esim, esim_field("cni_1"))]
+    order = await store.read(find_order, order="ord_1")
+    sealed.append((order and order.esim, esim_field("ord_1")))
     sealed += [(row and row.body, claim_field(f"op_{number % 2}", f"key {number:04}")) for number, row in enumerate(claims)]
     sealed += [(each, webhook_secret_field(id)) for id, row in secrets for each in row or ()]
     return [ring.open(text, org_id=ORG, field=field) for text, field in sealed if text]
 
 
-ALL = ["token", "esim", "answer 0", "answer 1", "answer 2", "we_1 second", "we_1 first", "we_2 first"]
+ALL = ["token", "esim", "order", "answer 0", "answer 1", "answer 2", "we_1 second", "we_1 first", "we_2 first"]
 
 
 async def test_everything_opens_with_the_new_key_alone_and_a_second_run_finds_nothing_to_do(store: Store) -> None:
     await store.write(fill, OLD)
     assert await opened(store, OLD) == ALL
-    assert (await store.read(count_of_key, key_id="old"), await store.read(count_older, key_id="new")) == (8, 8)
+    assert (await store.read(count_of_key, key_id="old"), await store.read(count_older, key_id="new")) == (9, 9)
     done = await rekey(store)
     assert {name: each.resealed for name, each in done.items()} == {
         "organisation.own_token": 1,
         "webhook_endpoint.secret": 2,
         "webhook_endpoint.previous_secret": 1,
         "intent.esim": 1,
+        "storefront_order.esim": 1,
         "signing_key.private": 0,
         "oauth_client.secret": 0,
         "mail.sealed": 0,
