@@ -57,6 +57,7 @@ REST = 10.0  # files that stand directly in tests/
 # Files that take longest begin first, so that no core waits at the end for the other.
 LONGEST = (
     "tests/simulation/test_simulation.py",
+    "tests/browser/test_shop.py",
     "tests/contract/test_identities.py",
     "tests/contract/test_fuzz.py",
     "tests/contract/test_outcomes.py",

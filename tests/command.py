@@ -93,7 +93,7 @@ def everything() -> int:
         try:
             failed = [name for name, command in QUICK.items() if not passes(name, command)]
             print(f"{TYPES:<24} runs beside the tests", flush=True)
-            status = int(pytest.main(["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"], plugins=[Summary(failed, types)]))
+            status = int(pytest.main(["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"], plugins=[Summary(failed, types)]))
             return status or int(bool(failed) or types.said() is not None)
         finally:
             types.end()

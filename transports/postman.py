@@ -4,13 +4,15 @@ A mail is sent once, unless a process dies, or loses the database for two minute
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import anyio
 import anyio.lowlevel
 
-from clients.mail.letter import Letter, MailFailed, MailTransport
+from clients.mail.letter import Attachment, Letter, MailFailed, MailTransport
 from operations.services.letters import open_letter
+from operations.services.qr_picture import picture
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
 from registry.ids import Ids
@@ -107,7 +109,7 @@ class Postman:
         from cryptography.exceptions import InvalidTag  # slow to import
 
         try:
-            return open_letter(mail.id, mail.sealed, self._keyring)
+            return whole(open_letter(mail.id, mail.sealed, self._keyring))
         except (ValueError, InvalidTag):
             raise MailFailed(SEALED, final=True) from None
 
@@ -124,3 +126,10 @@ class Postman:
 
     def _away(self, error: StoreUnavailable) -> None:
         self._report(f"the store is unavailable, mails wait: {error.message}")
+
+
+def whole(letter: Letter) -> Letter:
+    """With its picture."""
+    if letter.drawn is None:
+        return letter
+    return replace(letter, drawn=None, attachment=Attachment("esim.png", "image/png", picture(letter.drawn, "png")))

@@ -23,6 +23,8 @@ class Letter:
     subject: str
     text: str = field(repr=False)
     attachment: Attachment | None = None
+    drawn: str | None = field(default=None, repr=False)
+    """What is to be attached as a QR code: it is drawn when the mail is sent, not in the transaction that it tells of."""
 
     def packed(self) -> str:
         """As text, to be sealed."""
@@ -30,6 +32,8 @@ class Letter:
         if self.attachment is not None:
             file = self.attachment
             packed["attachment"] = [file.name, file.media_type, b64encode(file.content).decode()]
+        if self.drawn is not None:
+            packed["drawn"] = self.drawn
         return json.dumps(packed)
 
 
@@ -38,6 +42,8 @@ def unpacked(text: str) -> Letter:
     match json.loads(text):
         case {"to": str(to), "subject": str(subject), "text": str(body), "attachment": [str(name), str(kind), str(content)]}:
             return Letter(to, subject, body, Attachment(name, kind, b64decode(content)))
+        case {"to": str(to), "subject": str(subject), "text": str(body), "drawn": str(drawn)}:
+            return Letter(to, subject, body, drawn=drawn)
         case {"to": str(to), "subject": str(subject), "text": str(body), **others} if "attachment" not in cast("dict[str, object]", others):
             return Letter(to, subject, body)
         case _:

@@ -3,14 +3,16 @@
 `deps.post()` wakes the postman afterwards. Where there is no address, nobody is told, and the order's page says it all the same.
 """
 
+from dataclasses import replace
+
 import orjson
 
-from clients.mail.letter import Attachment, Letter
+from clients.mail.letter import Letter
 from operations.deps import Deps
 from operations.services.drawn_esim import phone_code
 from operations.services.esim_profile import Profile, open_profile
 from operations.services.letters import put_in_queue, seal_letter
-from operations.services.qr_picture import drawable, picture
+from operations.services.qr_picture import drawable
 from operations.services.shop_texts import Texts, texts
 from storage.connection import Connection
 from storage.members import list_people
@@ -46,8 +48,7 @@ def tell_ready(connection: Connection, deps: Deps, order: str) -> None:
     code = phone_code(profile.activation_code, profile.smdp_address, profile.matching_id) or ""
     facts |= {"whole": code, "smdp": profile.smdp_address or "", "code": profile.matching_id or ""}
     letter = written(words, "ready", row.email, facts, shop)
-    file = Attachment("esim.png", "image/png", picture(code, "png")) if drawable(code) else None
-    post(connection, deps, Letter(letter.to, letter.subject, letter.text, file))
+    post(connection, deps, replace(letter, drawn=code if drawable(code) else None))
 
 
 def tell_failed(connection: Connection, deps: Deps, order: str) -> None:

@@ -23,6 +23,8 @@ ROOT = Path(__file__).absolute().parents[2]
 SEEDS = 2000
 PER_TEST = 250
 LOOKED_AT = 200
+# Selling episodes behind the first ones, for the ends that come seldom.
+RARE = (271, 274, 280, 286)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,8 @@ def beginning(stage: Stage) -> Beginning:
             begun.met.update(f"returned: {record.kind}" for record in calls)
 
     begun.verdicts += [run_episode(stage, seed, look if seed < LOOKED_AT else None) for seed in range(PER_TEST)]
+    for seed in RARE:
+        run_episode(stage, seed, look)
     return begun
 
 
