@@ -1,4 +1,4 @@
-"""Seconds that each folder of tests may take, summed over its tests: three workers on the two cores of a small machine, who wait for each other."""
+"""Seconds that each folder of tests may take, summed over its tests: three workers take turns on the two cores of a small machine."""
 
 SECONDS = {
     "benchmarks": 15.0,

@@ -7,18 +7,20 @@ from operations.deps import Deps
 from operations.services.charge_refunds import refresh_refunds
 from operations.services.commissions import record_platform_fee
 from operations.services.payment_attempts import settle_by_word
-from operations.services.payment_records import FeeRecord, Money, record_of, shown
+from operations.services.payment_records import FeeRecord, Money, facts_of, record_of, shown
 from storage.connection import Connection
 from storage.payment_records import find_record, put_record
 
 
 def take_word(connection: Connection, *, deps: Deps, account: str, organisation: str, thing: Money, as_of: float, now: float) -> bool:
-    """Keep it where it is news; True where it was.
+    """Keep it where it is newer than what is known; True where it says something else.
 
     An old word may still tell that a refund or payout of ours was made at all.
     """
     given_back = refunded_fee(connection, account, thing) if isinstance(thing, ApplicationFee) else 0
-    news = put_record(connection, record=record_of(thing, account=account, organisation=organisation, as_of=as_of))
+    record = record_of(thing, account=account, organisation=organisation, as_of=as_of)
+    known = find_record(connection, account=account, kind=facts_of(thing)[0], id=record.id)
+    news = put_record(connection, record=record) and (known is None or known.body != record.body)
     match thing:
         case Refund() | Payout():
             settle_by_word(connection, deps=deps, account=account, thing=thing, now=now)
