@@ -11,7 +11,7 @@ from operations.services.stock import StockRoom
 from registry.clock import Clock
 from registry.context import Context
 from registry.ids import Ids
-from registry.limits import Tier
+from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets, Site
 from registry.throttle import Throttle
 from storage.sealing import Keyring
@@ -57,6 +57,7 @@ class Deps:
     """This process, among those that share the database."""
     throttle: Throttle = field(default_factory=Throttle)
     """The burst limits of this process, which what is done without a call keeps as well."""
+    limits: Limits = field(default_factory=Limits)
     draws: bool = True
     """False where the charging system is simulated in another process: what would be drawn here would be drawn from nothing."""
     own_identity: bool = True

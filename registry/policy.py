@@ -117,7 +117,12 @@ def throttle_upstream(caller: Caller, buckets: Throttle, limits: Limits, site: S
     """Writes that reach the charging system or the payment processor have a bucket of their own per organisation."""
     if limits.burst_enabled:
         rate = limits.upstream_writes_per_second
-        spend(buckets, f"up:{caller.owner}", rate, int(rate), site, now, monotonic)
+        spend(buckets, upstream_bucket(caller.owner), rate, int(rate), site, now, monotonic)
+
+
+def upstream_bucket(owner: str) -> str:
+    """The name of the bucket of somebody's upstream writes."""
+    return f"up:{owner}"
 
 
 def throttle_address(client: str, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:

@@ -250,6 +250,7 @@ def build_service(
     payments = open_payments(settings, clock, ids, site.base_url, report)
     rings = (bell, letter_bell)
     deps = make_deps(settings, store, keyring, clock, ids, way, payments, secrets, site, journal.replica, apart=apart, rings=rings)
+    deps = replace(deps, limits=limits)
     worker = make_worker(settings, deps, sender, report, looks=deps.draws)
     bell.hang(worker.wake)
     postman = make_postman(settings, deps, report)

@@ -25,6 +25,7 @@ from operations.services.templates import find_template
 from operations.services.top_up import add_package
 from operations.services.top_up_review import look_into
 from operations.services.upstream import reach_for
+from operations.services.upstream_pace import take_token, wait_for_token
 from registry.errors import NotFound, Refusal, StoreUnavailable
 from storage.connection import Connection
 from storage.issuance import find_issuance
@@ -33,8 +34,6 @@ from storage.orders import OrderRow
 
 AT_ONCE = 8
 STEP_SECONDS = 25.0
-# The pipeline's own limit of an organisation's upstream writes, in the same bucket (registry/limits.py).
-WRITES_PER_SECOND = 10
 PATIENCE_SECONDS = 3600
 PAUSES = (2, 5, 15, 60, 300)
 TEMPLATE_GONE, UNREACHED = "template_not_visible", "provider_unreachable"
@@ -98,8 +97,8 @@ class Fulfilment:
         if row is None or not is_written(row):
             return row
         # A top-up takes its token by itself; without one there it would be claimed and put off over and over.
-        take = deps.throttle.wait if row.status == "paid" and row.top_up_of is not None else deps.throttle.take
-        wait = take(f"up:{organisation}", WRITES_PER_SECOND, WRITES_PER_SECOND, deps.clock.monotonic())
+        ask = wait_for_token if row.status == "paid" and row.top_up_of is not None else take_token
+        wait = ask(deps, organisation)
         if wait is None:
             return row
         # Due as it was: it is still the first of its organisation when the next step begins.

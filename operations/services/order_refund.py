@@ -16,7 +16,7 @@ from operations.services.payment_records import record_of
 from registry.errors import Conflict, Refusal, StoreUnavailable
 from registry.payments_errors import PaymentsError
 from storage.connection import Connection
-from storage.order_queue import begin_refund, fail_order, refund_was_made, set_refund
+from storage.order_queue import begin_refund, refund_was_made, set_refund
 from storage.orders import OrderRow
 from storage.payment_attempts import AttemptKind, PaymentAttempt, find_attempt, insert_attempt, open_attempts_of, touch_attempt
 from storage.payment_records import lock_account, put_record
@@ -39,11 +39,6 @@ class Elsewhere(Conflict):
     """Another worker has the order, or its refund has ended."""
 
     code = "refund_not_ours"
-
-
-def owe_refund(connection: Connection, *, order: str, code: str, now: float) -> None:
-    """The order or top-up has failed, and what was paid for it goes back, due at once. One that had ended before stays as it is."""
-    fail_order(connection, order=order, code=code, now=now)
 
 
 async def refund_order(deps: Deps, debts: Debts, row: OrderRow) -> None:

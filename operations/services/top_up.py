@@ -21,6 +21,7 @@ from operations.services.stock import is_free
 from operations.services.templates import find_template
 from operations.services.top_up_evidence import Sent, written
 from operations.services.upstream import reach_for
+from operations.services.upstream_pace import take_token
 from registry.errors import EndOfLife, NotFound, OcsError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
 from storage.connection import Connection
@@ -40,8 +41,6 @@ from storage.top_ups import (
 )
 
 ADD = "add_top_up"
-PER_SECOND = 10
-"""Writes of an organisation to the charging system: the bucket is the one that its calls take from."""
 PATIENCE_SECONDS = 3600
 """Choice: how long after the payment what surely never left is tried again, before the money goes back."""
 FIRST_PAUSE, LONGEST_PAUSE = 5, 300
@@ -78,7 +77,7 @@ class Parcel(NamedTuple):
 
 async def add_package(deps: Deps, debts: Debts, row: OrderRow) -> None:
     """One try of a top-up that is paid, under its lease. Afterwards the row says what came of it, or when it is tried again."""
-    full = deps.throttle.take(f"up:{row.organisation}", PER_SECOND, PER_SECOND, deps.clock.monotonic())
+    full = take_token(deps, row.organisation)
     if full is not None:
         now = deps.clock.now()
         await deps.store.write(put_off, top_up=row.id, lease=row.lease or "", until=now + full.seconds, now=now, tried=False)

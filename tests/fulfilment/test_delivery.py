@@ -1,12 +1,15 @@
 """What becomes of an order that was paid: the eSIM, the money back, or somebody who is told."""
 
+from dataclasses import replace
+
 import pytest
 from inline_snapshot import snapshot
 
 from clients.sandbox.payments.paying import complete_checkout
 from operations.services.esim_profile import open_profile
+from operations.services.order_fulfilment import Fulfilment
 from operations.services.shop_checkout import begin_order
-from registry.limits import Role
+from registry.limits import Limits, Role
 from storage.accounts import add_member, create_person, set_connection
 from storage.storefronts import write_storefront
 from tests.fulfilment.floor import ACCOUNT, BUYER, DRAW, HOUR, MINUTE, Floor
@@ -249,3 +252,10 @@ async def test_what_is_written_upstream_is_paced_and_fails_nothing(floor: Floor)
     await floor.work(1, every=1)
     assert {(await floor.row(order)).status for order in orders} == {"ready"}
     assert (floor.draws(), [(await floor.row(order)).tries for order in orders]) == (12, [0] * 12)
+
+
+async def test_without_burst_limits_nothing_waits_for_a_token(floor: Floor) -> None:
+    orders = [await floor.paid() for _ in range(12)]
+    worker = Fulfilment(replace(floor.deps, limits=Limits(burst_enabled=False)), floor.shop.reports.append)
+    await worker.step()
+    assert {(await floor.row(order)).status for order in orders} == {"ready"}

@@ -4,7 +4,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from operations.services.order_fulfilment import AT_ONCE, WRITES_PER_SECOND, Fulfilment
+from operations.services.order_fulfilment import AT_ONCE, Fulfilment
+from registry.limits import Limits
 from storage.order_queue import LEASE_MS, claim_order
 from tests.fulfilment.floor import DRAW, Floor
 from tests.fulfilment.test_stock import sold
@@ -43,7 +44,7 @@ async def test_eight_orders_of_an_organisation_are_drawn_at_once_and_ten_in_a_se
         group.start_soon(floor.shop.worker.step)
         await until(gate, AT_ONCE)
         gate.open.set()
-    assert (floor.draws(), AT_ONCE) == (WRITES_PER_SECOND, 8)
+    assert (floor.draws(), AT_ONCE) == (Limits().upstream_writes_per_second, 8)
     await floor.work(1)
     assert floor.draws() == 10
     await floor.work(1, every=1)

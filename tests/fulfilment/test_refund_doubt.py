@@ -7,13 +7,13 @@ import pytest
 
 from clients.payments.records import Refund
 from clients.sandbox.payments.refunding import fail_refund
-from operations.services.order_refund import OrderRefund, charge_of, owe_refund
+from operations.services.order_refund import OrderRefund, charge_of
 from operations.services.payment_dispatch import settle_refused, settle_unknown
 from operations.services.payment_intake import take_word
 from operations.services.payments_sync import bring_up_to_date
 from registry.payments_errors import PaymentsRefused
 from registry.ports import Conclusion
-from storage.order_queue import claim_order, owe_again
+from storage.order_queue import claim_order, fail_order, owe_again
 from tests.fulfilment.floor import HOUR, MINUTE, Floor
 from tests.fulfilment.test_payment import on_the_wire, take, tell
 from tests.fulfilment.test_refund import FAILED, failing
@@ -31,7 +31,7 @@ async def synced(floor: Floor) -> None:
 async def owed(floor: Floor) -> str:
     """An order that has failed, and whose refund nobody has begun."""
     order = await floor.paid()
-    await floor.deps.store.write(owe_refund, order=order, code=FAILED, now=floor.shop.world.clock.now())
+    await floor.deps.store.write(fail_order, order=order, code=FAILED, now=floor.shop.world.clock.now())
     return order
 
 

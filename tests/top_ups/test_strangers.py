@@ -5,9 +5,9 @@ import anyio.lowlevel
 import pytest
 
 from clients.sandbox.ocs.faults import Fault
-from operations.services.order_refund import owe_refund
 from operations.services.order_settlement import settle_order
 from operations.services.top_up import settle_late
+from storage.order_queue import fail_order
 from tests.issuance.road import Gate, held
 from tests.top_ups.counter import ADD, Counter
 
@@ -70,7 +70,7 @@ async def test_an_answer_that_comes_after_the_end_is_told_to_the_operator(counte
     first = await counter.top_up(order)
     await counter.work()
     late, store, package = await counter.top_up(order), counter.world.store, (await counter.row(first)).package_id or 0
-    await store.write(owe_refund, order=late, code="package_not_added", now=counter.world.clock.now())
+    await store.write(fail_order, order=late, code="package_not_added", now=counter.world.clock.now())
     if begun:
         await counter.work()
         package += 1

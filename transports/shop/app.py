@@ -115,11 +115,7 @@ class Shops:
     async def _send(self, visit: Visit, answer: Answer, send: Send, *, head_only: bool) -> None:
         if isinstance(answer, Redirect):
             status, body = 303, b""
-            headers: Headers = [
-                (b"location", answer.target.encode("ascii")),
-                (b"cache-control", b"no-store"),
-                (b"referrer-policy", REFERRER),
-            ]
+            headers: Headers = [(b"location", answer.target.encode("ascii")), *UNKEPT]
         else:
             status, body = answer.status, self._layout.render(answer, visit.texts)
             headers = self._layout.headers(answer)
