@@ -367,13 +367,18 @@ async def open_world(
     inner: Inner | None = None,
     sandbox: Sandbox | None = None,
     payments: PaymentsSandbox | None = None,
+    replica: int = 0,
 ) -> AsyncGenerator[World]:
-    """A service over a new SQLite file in the folder, or over the migrated database at `url`."""
+    """A service over a new SQLite file in the folder, or over the migrated database at `url`.
+
+    `replica`: which of several over one database it is, since each makes ids of its own.
+    """
     clock = SettableClock()
     ids = CountingIds(clock)
     store = open_store(url or migrated_sqlite(folder))
     secrets, limits = secrets or SharedSecrets(), limits or Limits()
     keyring = Keyring(new_key_setting(ids.bytes), ids.bytes)
+    ids.count += replica << 32
     blocks = QuotaBlocks(store, limits.quota_block)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
     await store.write(renew, replica=journal.replica, now=clock.now())

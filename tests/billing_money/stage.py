@@ -183,4 +183,4 @@ async def open_stage(folder: Path, *, url: str | None = None, connected: bool = 
         else:
             stage = Stage(world, await with_account(world, ACCOUNT))
         yield stage
-        assert world.faults == []
+        assert world.faults == [], [repr(fault[2]) + str(fault[:2]) for fault in world.faults]

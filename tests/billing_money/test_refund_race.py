@@ -96,8 +96,8 @@ async def test_two_replicas_refund_a_charge_no_more_than_once(tmp_path: Path, po
         pytest.skip(NO_POSTGRES)
     empty(postgres_database)
     async with open_stage(tmp_path, url=postgres_database, connected=True) as first:
-        opening = open_world(tmp_path, CATALOGUE, url=postgres_database, limits=Limits(burst_enabled=False), payments=first.world.payments)
-        async with opening as world:
+        shared, limits = first.world.payments, Limits(burst_enabled=False)
+        async with open_world(tmp_path, CATALOGUE, url=postgres_database, limits=limits, payments=shared, replica=1) as world:
             replicas = (first, Stage(world, first.who, first.account))
             made = await first.world.charge(first.account, 10_000, "EUR")
             await first.trouble("timeout", "/v1/refunds", after=True, times=3)
