@@ -3,14 +3,17 @@
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from clients.model.port import Model
 from clients.ocs.pool import OcsPool
 from clients.payments.port import Processor
 from clients.webhooks.addresses import Network
 from operations.services.read_cache import ReadCache
 from operations.services.stock import StockRoom
+from operations.services.usage_weeks import UsageWeeks
 from registry.clock import Clock
 from registry.context import Context
 from registry.ids import Ids
+from registry.inside import Inside
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets, Site
 from registry.throttle import Throttle
@@ -58,6 +61,12 @@ class Deps:
     throttle: Throttle = field(default_factory=Throttle)
     """The burst limits of this process, which what is done without a call keeps as well."""
     limits: Limits = field(default_factory=Limits)
+    weeks: UsageWeeks = field(default_factory=UsageWeeks)
+    """What lines used in weeks that have ended."""
+    inside: Inside = field(default_factory=Inside)
+    """The pipeline, for calls that a model or a schedule makes for somebody."""
+    model: Model | None = None
+    """The language model; None: the service has none."""
     draws: bool = True
     """False where the charging system is simulated in another process: what would be drawn here would be drawn from nothing."""
     own_identity: bool = True

@@ -9,8 +9,8 @@ from registry.errors import Refusal
 from registry.model import Passed
 from registry.operation import Operation
 
-Surface = Literal["http", "mcp", "cli", "web"]
-"""Through which door: `web` are the service's own pages."""
+Surface = Literal["http", "mcp", "cli", "web", "assistant", "schedule"]
+"""Through which door: `web` are the service's own pages, `assistant` the model that answers a chat, `schedule` a report that is due."""
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 

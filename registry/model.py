@@ -58,3 +58,11 @@ class Passed:
     """
 
     pieces: AsyncGenerator[bytes]
+    media_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Events(Passed):
+    """Server-sent events, each piece one of them: made while they are read, and ended at once when their reader hangs up."""
+
+    media_type: str = "text/event-stream"

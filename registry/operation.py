@@ -13,7 +13,7 @@ from typing_extensions import TypedDict, Unpack
 from registry.caller import Caller
 from registry.errors import Refusal
 from registry.limits import Role, Scope
-from registry.model import Input, Passed
+from registry.model import Events, Input, Passed
 
 P = TypeVar("P", bound=Input)
 R = TypeVar("R")
@@ -232,7 +232,7 @@ def title_of(name: str) -> str:
 
 def without_passed(result: Any) -> Any:
     """What the answer says, whether or not its bytes are only handed on."""
-    members = tuple(member for member in get_args(result) if member is not Passed)
+    members = tuple(member for member in get_args(result) if member not in (Passed, Events))
     return Union[members] if get_origin(result) in (Union, types.UnionType) else result  # noqa: UP007  # the members are data here
 
 

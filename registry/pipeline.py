@@ -203,7 +203,9 @@ class Pipeline(Generic[D]):
         stored = None if isinstance(result, Passed) else Stored(operation.status, passed_on(operation, result))
         if context.caller.kind != "public":
             self._record(context, "ok", operation.status)
-        return Reply(operation.status, b"", passed=result) if stored is None else self._reply(context, stored, result)
+        if stored is None:
+            return Reply(operation.status, b"", media_type=result.media_type, passed=result)
+        return self._reply(context, stored, result)
 
     async def _write(self, context: Context[D], entry: Entry, params: Input, granted: tuple[Any, ...]) -> Reply:
         """The handler settles: claim, confirm, charge, its own rows, the answer and the audit row are one commit."""

@@ -6,7 +6,15 @@ from pathlib import Path
 from storage.outage import outage
 from storage.unreachable import unreachable
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")  # oldest first; a test compares them with the files in migrations/versions
+REVISIONS = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+    "0006",
+    "0007",
+)  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
 
 

@@ -7,7 +7,7 @@ Times are Unix seconds unless a name ends in `_ms`. JSON and sealed values are t
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
-from storage import money_tables, shop_tables
+from storage import intelligence_tables, money_tables, shop_tables
 from storage.identity_tables import (
     AccessGrantTable,
     AllowanceTable,
@@ -71,6 +71,7 @@ __all__ = [
     "SubscriberNotesTable",
     "UpstreamObjectTable",
     "VerificationTable",
+    "intelligence_tables",
     "money_tables",
     "shop_tables",
 ]
@@ -284,7 +285,10 @@ class EventTable(Named, table=True):
 
 
 class WebhookEndpointTable(Named, table=True):
-    """Where events are sent. Secrets are sealed; during a rotation the previous one signs as well."""
+    """Where events are sent. Secrets are sealed; during a rotation the previous one signs as well.
+
+    One with a `schedule` takes that schedule's reports and nothing else, and no list of endpoints shows it.
+    """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     organisation: str = Field(index=True, sa_type=sa.Text)
@@ -297,6 +301,7 @@ class WebhookEndpointTable(Named, table=True):
     replay_minute: int = Field(sa_type=sa.BigInteger)
     replay_count: int
     created: int = Field(sa_type=sa.BigInteger)
+    schedule: str | None = Field(default=None, sa_type=sa.Text)
 
 
 class DeliveryTable(Named, table=True):

@@ -409,6 +409,7 @@ async def open_world(
         inner=inner,
     )
     postman = Postman(store=store, keyring=keyring, clock=clock, ids=ids, transport=MailCatcher(), report=lambda text: None)
+    deps.inside.open(pipeline, lambda call, error: faults.append((call.request_id, call.operation.id, error)))
     try:
         yield World(door, pipeline, store, clock, ids, journal, blocks, sandbox, payments, lines, postman, faults)
     finally:

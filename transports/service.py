@@ -269,6 +269,7 @@ def build_service(
         site=site,
         throttle=deps.throttle,
     )
+    deps.inside.open(pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}"))
     return Service(settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, payments, report, keyring_text)
 
 

@@ -9,6 +9,7 @@ from registry.call import Call, Reply, no_body
 from registry.catalogue import Catalogue
 from registry.credential import misplaced
 from registry.errors import BadRequest, Internal, NotFound, Refusal
+from registry.model import Events
 from registry.operation import Auth
 from registry.pipeline import Pipeline
 from transports.http.asgi import HttpScope, Message, Receive, Scope, Send
@@ -17,7 +18,7 @@ from transports.http.connection import OVERLOADED, REQUEST, Overloaded
 from transports.http.inner import Inner
 from transports.http.passing import Passing, no_room
 from transports.http.request import Head, read_head
-from transports.http.response import REQUEST_ID, header_list, next_link, refusal_reply, send_passed, send_reply
+from transports.http.response import REQUEST_ID, header_list, next_link, refusal_reply, send_events, send_passed, send_reply
 from transports.http.router import Found, Router
 from transports.http.rules import HttpRules
 from transports.logs import RequestLine
@@ -97,7 +98,7 @@ class HttpDoor:
         reply = await answer(self._pipeline, call, self._report)
         if call.identified is not None:
             visit.organisation = call.identified.organisation
-        if reply.passed is not None and not self._passing.has_room(visit.organisation):
+        if reply.passed is not None and not isinstance(reply.passed, Events) and not self._passing.has_room(visit.organisation):
             await reply.passed.pieces.aclose()
             reply = refusal_reply(no_room(self._clock.now(), self._pipeline.site.upgrade_url), visit.request_id)
         await self._finish(request, receive, send, visit, reply, private=private, raw_path=head.raw_path)
@@ -117,6 +118,8 @@ class HttpDoor:
         elif visit.head_only:
             await reply.passed.pieces.aclose()
             await send_reply(send, reply.status, headers, b"")
+        elif isinstance(reply.passed, Events):
+            await send_events(receive, send, reply.status, headers, reply.passed)
         else:
             with self._passing.one_more(visit.organisation):
                 await send_passed(receive, send, reply.status, headers, reply.passed)

@@ -1,6 +1,6 @@
 """A Reply as ASGI messages: the constant header bytes are prebuilt."""
 
-from asyncio import create_task, timeout
+from asyncio import FIRST_COMPLETED, create_task, gather, timeout, wait
 from contextlib import aclosing
 from urllib.parse import quote
 
@@ -8,7 +8,7 @@ import orjson
 
 from registry.call import Reply
 from registry.errors import Refusal
-from registry.model import Passed
+from registry.model import Events, Passed
 from transports.http.asgi import Headers, Receive, Send
 
 JSON = "application/json"
@@ -68,6 +68,28 @@ async def send_passed(receive: Receive, send: Send, status: int, headers: Header
             await send({"type": "http.response.body", "body": b""})
     finally:
         gone.cancel()
+
+
+async def send_events(receive: Receive, send: Send, status: int, headers: Headers, events: Events) -> None:
+    """Events as they are made. A reader who hangs up ends their making at once, however long the next one would take."""
+    gone, telling = create_task(until_gone(receive)), create_task(tell(send, status, headers, events))
+    try:
+        await wait((gone, telling), return_when=FIRST_COMPLETED)
+        if telling.done():
+            telling.result()
+    finally:
+        for task in (gone, telling):
+            task.cancel()
+        await gather(gone, telling, return_exceptions=True)
+
+
+async def tell(send: Send, status: int, headers: Headers, events: Events) -> None:
+    """One message for each event."""
+    async with aclosing(events.pieces) as pieces:
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
 
 async def until_gone(receive: Receive) -> None:

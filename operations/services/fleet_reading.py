@@ -1,0 +1,152 @@
+"""Reading something of every line of a fleet: several at once, as many as can be had in the time there is, and honest about the rest."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import anyio
+
+from clients.ocs.wire.subscriber import Subscriber
+from operations.services.fleet import Fleet, lines_of
+from operations.services.reached import Upstream
+from registry.call import Progress
+from registry.clock import Clock
+from registry.errors import NotFound, OcsError, Refusal
+
+T = TypeVar("T")
+AT_ONCE = 8
+"""The places that a token has at the charging system by default; the link makes whoever is more wait."""
+SECONDS = 100.0
+"""How long the lines of one answer may be read. Choice: shorter than the patience of common clients and proxies, two minutes."""
+FAILURES_IN_A_ROW = 24
+TOLD_EVERY = 50
+LISTING_CALLS = 4_000
+"""listSubscriber calls for one fleet: a list holds some hundred lines, and 10,000 lines take about a thousand."""
+
+
+class FleetLine(NamedTuple):
+    """A line of the fleet, as the list shows it."""
+
+    subscriber_id: int
+    iccid: str
+    account_id: int
+    status: str
+    row: Subscriber
+
+
+class Lines(NamedTuple):
+    """The caller's lines, by subscriber id, and whether there may be more that no list shows."""
+
+    lines: list[FleetLine]
+    incomplete: bool
+
+
+class Reading(NamedTuple, Generic[T]):
+    """What was read of which line (by subscriber id), how many could not be read, and how many were left for want of time."""
+
+    found: dict[int, T]
+    failed: int
+    left: int
+
+    @property
+    def missing(self) -> int:
+        """Lines that the answer says nothing about."""
+        return self.failed + self.left
+
+
+async def fleet_of(upstream: Upstream, account_id: int | None = None) -> Lines:
+    """Every line of the caller's accounts, or of one of them. The list is a minute old at most."""
+    accounts = [account.get("id", 0) for account in await upstream.accounts()]
+    if account_id is not None:
+        if account_id not in accounts:
+            raise NotFound("You have no account with this id", param="accountId", hint="list_accounts shows yours")
+        accounts = [account_id]
+
+    async def load() -> Fleet:
+        return await lines_of(upstream, accounts, calls=LISTING_CALLS)
+
+    fleet = await upstream.reads.get((upstream.identity, "fleet", *accounts), load)
+    lines = [line for row in fleet.rows if (line := line_of(row)) is not None]
+    return Lines(sorted(lines), fleet.incomplete)
+
+
+def line_of(row: Subscriber) -> FleetLine | None:
+    """The line of a row; nothing when the row does not say its number or its ICCID."""
+    number, iccid = row.get("subscriberId"), current_iccid(row)
+    if number is None or iccid is None:
+        return None
+    return FleetLine(number, iccid, row.get("accountId", 0), current_status(row), row)
+
+
+def current_iccid(row: Subscriber) -> str | None:
+    """The ICCID in use."""
+    histories = row.get("imsiList", [])
+    current = [history for history in histories if history.get("endDate") is None] or histories
+    return current[-1].get("iccid") if current else None
+
+
+def current_status(row: Subscriber) -> str:
+    """The status in words of ours: ACTIVE, INACTIVE, SUSPENDED, PENDING, DISCONNECTED, END_OF_LIFE; UNKNOWN where none is told."""
+    histories = row.get("status", [])
+    current = [history for history in histories if history.get("endDate") is None] or histories
+    word = (current[-1].get("status") or "") if current else ""
+    said = word.upper().replace(" ", "_")
+    return said if said in STATUSES else "UNKNOWN"
+
+
+STATUSES = frozenset({"ACTIVE", "INACTIVE", "SUSPENDED", "PENDING", "DISCONNECTED", "END_OF_LIFE"})
+
+
+async def read_each(
+    lines: Sequence[FleetLine],
+    read: Callable[[FleetLine], Awaitable[T]],
+    *,
+    clock: Clock,
+    tell: Progress,
+    seconds: float = SECONDS,
+) -> Reading[T]:
+    """Read all lines, a few at a time. What fails is counted; when nothing but failures comes, or the time is over, the rest is left."""
+    return await Round(lines, read, clock, tell, seconds).run()
+
+
+class Round(Generic[T]):
+    """One reading under way."""
+
+    def __init__(
+        self, lines: Sequence[FleetLine], read: Callable[[FleetLine], Awaitable[T]], clock: Clock, tell: Progress, seconds: float
+    ) -> None:
+        self._lines, self._read, self._clock, self._tell = lines, read, clock, tell
+        self._ends = clock.monotonic() + seconds
+        self._found: dict[int, T] = {}
+        self._failed = self._in_a_row = 0
+        self._last: Refusal | None = None
+
+    async def run(self) -> Reading[T]:
+        """Until all are read, or it makes no sense to go on. A fleet of which nothing can be read is the network's failure."""
+        waiting = iter(self._lines)
+        async with anyio.create_task_group() as group:
+            for _ in range(min(AT_ONCE, len(self._lines))):
+                group.start_soon(self._work, waiting)
+        if self._last is not None and not self._found:
+            raise self._last
+        left = len(self._lines) - len(self._found) - self._failed
+        return Reading(self._found, self._failed, left)
+
+    async def _work(self, waiting: Iterator[FleetLine]) -> None:
+        for line in waiting:
+            await self._one(line)
+            done = len(self._found) + self._failed
+            if done % TOLD_EVERY == 0 or done == len(self._lines):
+                await self._tell(done, len(self._lines), f"Read {done} of {len(self._lines)} lines")
+            if self._clock.monotonic() >= self._ends or self._in_a_row >= FAILURES_IN_A_ROW:
+                return
+
+    async def _one(self, line: FleetLine) -> None:
+        try:
+            self._found[line.subscriber_id] = await self._read(line)
+            self._in_a_row = 0
+        except OcsError as failure:
+            self._failed += 1
+            self._in_a_row += 1
+            self._last = failure
+        except NotFound:  # it was moved or removed while the others were read
+            self._failed += 1
