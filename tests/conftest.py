@@ -4,6 +4,8 @@ import gc
 import importlib.util
 import os
 import sys
+import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
@@ -17,6 +19,7 @@ from tests import ramdisk
 from tests.budgets import LONGEST, REST, SECONDS
 
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL") == "1"
+FIRST, PATIENCE = "gw0", 120.0
 SPENT = pytest.StashKey[defaultdict[str, float]]()
 
 settings.register_profile("house", deadline=None, derandomize=REQUIRE_ALL, print_blob=True)
@@ -45,11 +48,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: LONGEST.index(file) if (file := item.nodeid.split("::")[0]) in LONGEST else len(LONGEST))
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """One worker looks at the files first: the others find compiled what each would have compiled for itself at the same time."""
+    mark = looked(session.config)
+    if mark is not None and session.config.workerinput["workerid"] != FIRST:  # pyright: ignore[reportAttributeAccessIssue]  # xdist's
+        ends = time.monotonic() + PATIENCE
+        while not mark.exists() and time.monotonic() < ends:
+            time.sleep(0.05)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
     """What is there now stays. A network is ten thousand objects, and looking at them after every 700 takes more than making them."""
+    mark = looked(session.config)
+    if mark is not None:
+        mark.touch()
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
+
+
+def looked(config: pytest.Config) -> Path | None:
+    """What says that a worker has seen every file; nothing where there are no workers, or nothing compiled is kept."""
+    told = getattr(config, "workerinput", None)
+    return None if told is None or sys.dont_write_bytecode else Path(tempfile.gettempdir()) / f"looked-{told['testrunuid']}"
 
 
 class Spending:
