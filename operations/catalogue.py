@@ -2,6 +2,7 @@
 
 from operations import health
 from operations.accounts import accounts, balance, esim_stock, moves, reseller, sponsors, webhook_config
+from operations.assistant import chat, insights, quota
 from operations.billing import (
     balance as payment_balance,
 )
@@ -43,6 +44,22 @@ from operations.connectivity import (
     usage_ingest,
     usage_records,
     webhook_endpoints,
+)
+from operations.intelligence import (
+    audit_network_coverage,
+    churn_risk,
+    detect_country_entry,
+    detect_usage_anomalies,
+    diagnose_subscriber,
+    fleet_health,
+    high_cost_guard,
+    high_cost_subscribers,
+    marketing_intelligence,
+    optimize_package,
+    schedule_report,
+    schedule_run,
+    schedules,
+    share,
 )
 from operations.invoicing import (
     billing_config,
@@ -272,6 +289,11 @@ CATALOGUE = Catalogue(
                 buyer_erasure,
             ),
         ),
+        Toolset(
+            "assistant",
+            "A language model that looks things up for you, cards about the fleet, and how often it may be asked.",
+            (chat, insights, quota),
+        ),
         Toolset("bridge", "What the network bridge and the charging system push to us.", (webhook,)),
         Toolset(
             "setup",
@@ -288,6 +310,26 @@ CATALOGUE = Catalogue(
                 affiliates,
                 affiliates_link,
                 affiliates_commissions,
+            ),
+        ),
+        Toolset(
+            "intelligence",
+            "Questions about a whole fleet: its health, its cost, which lines leave, spike, roam where they should not or have the wrong package.",
+            (
+                fleet_health,
+                marketing_intelligence,
+                audit_network_coverage,
+                churn_risk,
+                detect_usage_anomalies,
+                diagnose_subscriber,
+                detect_country_entry,
+                high_cost_subscribers,
+                high_cost_guard,
+                optimize_package,
+                schedules,
+                schedule_run,
+                schedule_report,
+                share,
             ),
         ),
     ],

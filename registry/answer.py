@@ -9,10 +9,13 @@ import orjson
 
 from registry.call import Call, Reply
 from registry.errors import BadRequest, Internal, OcsError, Refusal, Unauthorized
+from registry.model import Events
 from registry.pipeline import Pipeline, line
 
 GATHERED = 8 << 20
 GATHERED_SECONDS = 60.0
+EVENTS_SECONDS = 330.0
+"""Events are made while they are read, and whoever makes them ends them."""
 
 Report = Callable[[Call, BaseException], None]
 
@@ -50,8 +53,9 @@ async def gathered(reply: Reply, request_id: str) -> Reply:
     if reply.passed is None:
         return reply
     body = bytearray()
+    seconds = EVENTS_SECONDS if isinstance(reply.passed, Events) else GATHERED_SECONDS
     try:
-        async with timeout(GATHERED_SECONDS), aclosing(reply.passed.pieces) as pieces:
+        async with timeout(seconds), aclosing(reply.passed.pieces) as pieces:
             async for piece in pieces:
                 body += piece
                 if len(body) > GATHERED:
@@ -62,4 +66,4 @@ async def gathered(reply: Reply, request_id: str) -> Reply:
     except (Refusal, TimeoutError) as error:
         refusal = error if isinstance(error, Refusal) else OcsError("The provider's answer did not come to its end in time; call again")
         return Reply(refusal.status, orjson.dumps(refusal.body(request_id)), headers=dict(refusal.headers), refusal=refusal)
-    return Reply(reply.status, bytes(body), headers=reply.headers, next_cursor=reply.next_cursor, note=reply.note)
+    return Reply(reply.status, bytes(body), reply.media_type, headers=reply.headers, next_cursor=reply.next_cursor, note=reply.note)

@@ -57,6 +57,8 @@ class Call:
     client: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     progress: Progress = no_progress
+    covered: bool = False
+    """Another call, which was charged, makes this one: it costs nothing more."""
     # Filled in by the pipeline as it goes, so that a refusal can be recorded with what was known.
     identified: Caller | None = None
     started: float = 0.0

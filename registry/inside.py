@@ -1,12 +1,14 @@
 """Calls that are made inside the service, for a caller who is known: by a model that answers a chat, by a report that is due."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from registry.answer import Report, answer, gathered
+from registry.answer import Report, answer, gathered, refused
 from registry.call import Call, Progress, Reply, Surface, no_progress
 from registry.caller import Caller
 from registry.catalogue import AnyOperation
+from registry.errors import Restricted
 from registry.model import Document
 from registry.narrowing import shows
 from registry.pipeline import Pipeline
@@ -40,17 +42,35 @@ class Inside:
         return self._pipeline
 
     async def call(
-        self, operation: str, arguments: Mapping[str, Any], *, caller: Caller, surface: Surface, progress: Progress = no_progress
+        self,
+        operation: str,
+        arguments: Mapping[str, Any],
+        *,
+        caller: Caller,
+        surface: Surface,
+        progress: Progress = no_progress,
+        covered: bool = False,
     ) -> Reply:
-        """One call of an operation that only reads; what it refuses is in the reply, as at any door."""
+        """One call of an operation that only reads; what it refuses is in the reply, as at any door. `covered`: it was paid for."""
         found = self.pipeline.catalogue.operations[operation]
         if not found.read_only:
             raise RuntimeError(f"{operation} changes something: no call from inside may")
         request, given = self.pipeline.ids.new("req_"), dict(arguments)
         if surface == "assistant":  # a model's context is small
             given = {**found.tool_defaults, **given}
-        call = Call(found, surface, request, caller=caller, arguments=given, progress=progress)
+        call = Call(found, surface, request, caller=caller, arguments=given, progress=progress, covered=covered)
         return await gathered(await answer(self.pipeline, call, self._report), request)
+
+    def tell(self, call: Call, error: BaseException) -> None:
+        """A fault of ours that this call survived is told to the operator as any other."""
+        self._report(call, error)
+
+    def deny(self, operation: str, *, caller: Caller, surface: Surface) -> Reply:
+        """Refuse a call that nobody may make from inside, as the pipeline would: the audit log has it."""
+        call = Call(self.pipeline.catalogue.operations[operation], surface, self.pipeline.ids.new("req_"), caller=caller)
+        call.identified, call.started = caller, self.pipeline.clock.monotonic()
+        text = f"{operation} cannot be called by the assistant, which only reads; nothing was done"
+        return refused(self.pipeline, call, Restricted(text, hint="Whoever asked may call it themselves"))
 
     def tools(self, caller: Caller) -> list[Tool]:
         """What this caller may read and a model can: the same tools that the MCP door lists for them, without those that write."""
@@ -65,6 +85,7 @@ def is_readable(operation: AnyOperation) -> bool:
     return operation.tool and operation.read_only and operation.result is not Document
 
 
+@lru_cache(maxsize=512)
 def tool_of(operation: AnyOperation) -> Tool:
     """The definition: the summary and the paragraph for models."""
     paragraphs = [" ".join(part.split()) for part in operation.description.split("\n\n")]

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Concatenate, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Concatenate, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from typing_extensions import TypedDict, Unpack
 
 from registry.caller import Caller
 from registry.errors import Refusal
 from registry.limits import Role, Scope
-from registry.model import Events, Input, Passed
+from registry.model import Document, Events, Input, Passed
 
 P = TypeVar("P", bound=Input)
 R = TypeVar("R")
@@ -74,6 +74,8 @@ class Operation(Generic[P, R]):
     handler: Callable[..., Awaitable[R]]
     params: type[P]
     result: Any
+    forms: tuple[str, ...]
+    """Media types that an answer in JSON can have instead, when it is asked for so."""
     summary: str
     description: str
     module: str
@@ -212,11 +214,13 @@ def operation(method: str, path: str, **said: Unpack[Said]) -> Callable[[Handler
 def declare(handler: Handler[P, R], *, title: str | None, **declared: Any) -> Operation[P, R]:
     """The operation of a handler: what the decorator said, and what the function itself says."""
     name, documentation, params, result = signature(handler)
+    result, forms = without_forms(without_passed(result))
     return Operation(
         id=name,
         handler=handler,
         params=params,
-        result=without_passed(result),
+        result=result,
+        forms=forms,
         summary=documentation.partition("\n")[0],
         description=documentation,
         module=handler.__module__,
@@ -234,6 +238,16 @@ def without_passed(result: Any) -> Any:
     """What the answer says, whether or not its bytes are only handed on."""
     members = tuple(member for member in get_args(result) if member not in (Passed, Events))
     return Union[members] if get_origin(result) in (Union, types.UnionType) else result  # noqa: UP007  # the members are data here
+
+
+def without_forms(result: Any) -> tuple[Any, tuple[str, ...]]:
+    """The answer in JSON, and the media types of the documents that it may be instead. An answer that is a document always is itself."""
+    members = get_args(result) if get_origin(result) in (Union, types.UnionType) else ()
+    drawn = [member for member in members if get_origin(member) is Annotated and get_args(member)[0] is Document]
+    if not drawn or len(drawn) == len(members):
+        return result, ()
+    told = tuple(member for member in members if member not in drawn)
+    return Union[told], tuple(word for member in drawn for word in get_args(member)[1:])  # noqa: UP007  # the members are data here
 
 
 def signature(handler: Callable[..., Any]) -> tuple[str, str, Any, Any]:

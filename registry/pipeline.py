@@ -186,18 +186,19 @@ class Pipeline(Generic[D]):
             narrowing.check_reached(operation, context.caller.restrictions, seen=context.account_seen)
             return (granted,)
         except Refusal:
-            if context.reached_upstream:
+            if context.reached_upstream and not context.call.covered:
                 await self._charge(context)
             raise
 
     async def _read(self, context: Context[D], params: Input, granted: tuple[Any, ...]) -> Reply:
         operation = context.call.operation
-        if operation.charged:
+        charged = operation.charged and not context.call.covered
+        if charged:
             await self._charge(context)
         try:
             result = await operation.handler(context, params, *granted)
         except Refusal:
-            if operation.charged and not context.reached_upstream:
+            if charged and not context.reached_upstream:
                 self._give_back(context)
             raise
         stored = None if isinstance(result, Passed) else Stored(operation.status, passed_on(operation, result))

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable
 
-PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
+Patterns = tuple[tuple[re.Pattern[str], str], ...]
+SECRETS: Patterns = (
     (re.compile(r"ak_[A-Za-z0-9]{8,}"), "ak_***"),
     (re.compile(r"whsec_[A-Za-z0-9+/=_-]{8,}"), "whsec_***"),
     (re.compile(r"\b(rt|ac|ar|cs)_[A-Za-z0-9_-]{43}"), r"\1_***"),
@@ -13,11 +14,14 @@ PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), "jwt ***"),
     (re.compile(r"(?:LPA:)?1\$[A-Za-z0-9.-]+\$[A-Za-z0-9$-]*"), "LPA:1$***"),
     (re.compile(r"\bTEST(?:-[A-Z0-9]{4}){4}\b"), "TEST-***"),
+)
+LINES: Patterns = (
     (re.compile(r"\b(89\d{4})\d{8,12}(\d{4})\b"), r"\1***\2"),
     (re.compile(r"(?<![\w.])\d{15}(?![\w.])"), "***imsi***"),
     (re.compile(r"(?<![\w+])\+[1-9]\d{6,14}\b"), "+***"),
-    (re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"), "***@***"),
 )
+ADDRESSES: Patterns = ((re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"), "***@***"),)
+PATTERNS = (*SECRETS, *LINES, *ADDRESSES)
 
 
 def mask(text: str, secrets: Iterable[str] = ()) -> str:
@@ -25,6 +29,11 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
     for secret in secrets:
         if secret:
             text = text.replace(secret, "***")
-    for pattern, shown in PATTERNS:
+    return substituted(text, PATTERNS)
+
+
+def substituted(text: str, patterns: Patterns) -> str:
+    """The text with what the patterns find replaced, one after the other."""
+    for pattern, shown in patterns:
         text = pattern.sub(shown, text)
     return text

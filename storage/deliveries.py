@@ -47,7 +47,7 @@ class AttemptRow(NamedTuple):
 ENABLED = Query(
     EndpointId,
     sa.select(ENDPOINT.c.id)
-    .where(ENDPOINT.c.organisation == sa.bindparam("organisation"), ENDPOINT.c.status == "enabled")
+    .where(ENDPOINT.c.organisation == sa.bindparam("organisation"), ENDPOINT.c.status == "enabled", ENDPOINT.c.schedule.is_(None))
     .order_by(ENDPOINT.c.id),
 )
 # What is under way stays as it is: it is the very delivery that is asked for.
@@ -113,6 +113,12 @@ def enqueue(connection: Connection, *, event: str, organisation: str, now_ms: in
         for endpoint in connection.all(ENABLED, organisation=organisation)
     ]
     notify_deliveries(connection, queued=connection.run_many(QUEUE, rows))
+
+
+def enqueue_for(connection: Connection, *, event: str, endpoint: str, organisation: str, now_ms: int, ids: Ids) -> None:
+    """Queue an event for one endpoint, whoever's else it may be for."""
+    queued = connection.run(QUEUE, id=ids.new("dlv_"), event_id=event, endpoint_id=endpoint, organisation=organisation, due_ms=now_ms)
+    notify_deliveries(connection, queued=queued)
 
 
 def replay(connection: Connection, *, endpoint: str, since_ms: int, now_ms: int) -> int:

@@ -8,6 +8,8 @@ import sqlalchemy as sa
 from storage.connection import Connection
 from storage.deliveries import FAILED, PENDING
 from storage.orders import ORDER
+from storage.schedule_reports import unfinished_reports
+from storage.schedules import next_boundary
 from storage.schema import DeliveryTable, IssuanceTable
 from storage.statement import Query, table
 
@@ -15,6 +17,7 @@ DELIVERY, ISSUANCE = table(DeliveryTable), table(IssuanceTable)
 ROLLING_BACK = ("rollback_pending", "rollback_unknown")
 UNRESOLVED = ("dispatching", "outcome_unknown", "manual_reconciliation_required", *ROLLING_BACK)
 UNFINISHED = ("paid", "provisioning", "needs_review")
+REPORTS = ("waiting", "running")
 REFUNDS = ("owed", "sending", "unknown", "failed")
 NOW = sa.bindparam("now_ms", type_=sa.BigInteger)
 
@@ -65,6 +68,8 @@ class Depth(NamedTuple):
     unresolved: Mapping[str, Unresolved]
     unfinished: Mapping[str, Unfinished]
     refunds: Mapping[str, int]
+    reports: Mapping[str, int]
+    next_boundary_ms: int | None
 
 
 def counted(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
@@ -118,4 +123,6 @@ def depth(connection: Connection, *, now_ms: int) -> Depth:
         unresolved={row.state: row for row in connection.all(OPEN)},
         unfinished={row.status: row for row in connection.all(NOT_ENDED)},
         refunds={row.refund: row.orders for row in connection.all(OWED)},
+        reports=unfinished_reports(connection),
+        next_boundary_ms=next_boundary(connection),
     )

@@ -17,7 +17,7 @@ from registry.restrictions import Restrictions
 from storage.changes import CALLERS, read_counter
 from storage.connection import Connection
 from storage.grants import Grant, find_grant
-from storage.memberships import MEMBERS, MEMBERSHIP, Member, find_member, first_membership, list_connected
+from storage.memberships import MEMBERS, MEMBERSHIP, Member, find_actor, find_member, first_membership, list_connected
 from storage.restrictions import read_restrictions
 from storage.schema import ApiKeyTable, PersonTable
 from storage.statement import Command, Query, table
@@ -119,6 +119,12 @@ def caller_of(kind: Kind, person: str, member: Member | None, key_id: str = "") 
         key_id=key_id,
         connection=upstream,
     )
+
+
+def reader_for(connection: Connection, *, organisation: str, principal: str) -> Caller | None:
+    """A caller of an organisation as it is now who is no person, and may only read."""
+    member = find_actor(connection, actor=principal, organisation=organisation)
+    return None if member is None else narrowed(caller_of("local", principal, member), Restrictions(read_only=True))
 
 
 def narrowed(caller: Caller, restrictions: Restrictions) -> Caller:

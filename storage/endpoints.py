@@ -54,18 +54,23 @@ class Count(NamedTuple):
 
 
 COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ENDPOINT.c[name] for name in EndpointRow._fields)
-OWN = (ENDPOINT.c.id == sa.bindparam("endpoint")) & (ENDPOINT.c.organisation == sa.bindparam("owner"))
+# One that belongs to a schedule is the schedule's affair (schedule_endpoints.py): nothing here sees it.
+LISTED = ENDPOINT.c.schedule.is_(None)
+OWN = (ENDPOINT.c.id == sa.bindparam("endpoint")) & (ENDPOINT.c.organisation == sa.bindparam("owner")) & LISTED
 # The organisation's row is the lock of its number of endpoints; on SQLite the write lock is.
 LOCK = Query(Id, sa.select(ORGANISATION.c.id).where(ORGANISATION.c.id == sa.bindparam("organisation")).with_for_update(key_share=True))
 COUNT = Query(
-    Count, sa.select(sa.func.count().label("held")).select_from(ENDPOINT).where(ENDPOINT.c.organisation == sa.bindparam("organisation"))
+    Count,
+    sa.select(sa.func.count().label("held")).select_from(ENDPOINT).where(ENDPOINT.c.organisation == sa.bindparam("organisation"), LISTED),
 )
 INSERT = Command(
     sa.insert(ENDPOINT)
     .values({name: sa.bindparam(name) for name in ("id", "organisation", "url", "secret", "created")})
     .values(status="enabled", replay_minute=0, replay_count=0)
 )
-LIST = Query(EndpointRow, sa.select(*COLUMNS).where(ENDPOINT.c.organisation == sa.bindparam("organisation")).order_by(ENDPOINT.c.id.desc()))
+LIST = Query(
+    EndpointRow, sa.select(*COLUMNS).where(ENDPOINT.c.organisation == sa.bindparam("organisation"), LISTED).order_by(ENDPOINT.c.id.desc())
+)
 READ = Query(EndpointRow, sa.select(*COLUMNS).where(OWN))
 DELETE = Command(sa.delete(ENDPOINT).where(OWN))
 ROTATE = Query(

@@ -58,7 +58,9 @@ INSERT = Query(
         .returning(EVENT.c.id)
     ),
 )
-OWN = EVENT.c.organisation == sa.bindparam("organisation")
+REPORT = "intelligence.report"
+"""Of a schedule, whose id stands in place of the intent: it goes to the schedule's own endpoint and is in no list of events."""
+OWN = (EVENT.c.organisation == sa.bindparam("organisation")) & (EVENT.c.type != REPORT)
 READ = Query(EventRow, sa.select(*COLUMNS).where(EVENT.c.id == sa.bindparam("event"), OWN))
 NEWEST = sa.select(*COLUMNS).where(OWN, EVENT.c.id < sa.bindparam("after")).order_by(EVENT.c.id.desc()).limit(sa.bindparam("most"))
 LIST = Query(EventRow, NEWEST)
@@ -70,6 +72,7 @@ COUNT_RETRY = Query(
     .where(
         EVENT.c.id == sa.bindparam("event"),
         EVENT.c.organisation == sa.bindparam("owner"),
+        EVENT.c.type != REPORT,
         (EVENT.c.retry_minute != sa.bindparam("minute")) | (EVENT.c.retry_count < sa.bindparam("most")),
     )
     .values(
@@ -82,12 +85,17 @@ COUNT_RETRY = Query(
 
 def emit(connection: Connection, *, event: NewEvent, ids: Ids) -> bool:
     """Record an event and queue it for every enabled endpoint; False when its `dedup` was there already."""
-    if len(event.data.encode()) > MOST_DATA_BYTES:
-        raise ValueError(f"the data of a {event.type} event has over {MOST_DATA_BYTES} bytes; an event names things, it holds none")
-    if connection.first(INSERT, **event._asdict()) is None:
+    if not record(connection, event=event):
         return False
     enqueue(connection, event=event.id, organisation=event.organisation, now_ms=event.created * 1000, ids=ids)
     return True
+
+
+def record(connection: Connection, *, event: NewEvent) -> bool:
+    """Record an event that nobody is sent yet; False when its `dedup` was there already."""
+    if len(event.data.encode()) > MOST_DATA_BYTES:
+        raise ValueError(f"the data of a {event.type} event has over {MOST_DATA_BYTES} bytes; an event names things, it holds none")
+    return connection.first(INSERT, **event._asdict()) is not None
 
 
 def read_event(connection: Connection, *, event: str, organisation: str) -> EventRow | None:

@@ -42,10 +42,12 @@ GIVE_BACK = Command(
     .where(QUOTA.c.organisation == sa.bindparam("owner"), QUOTA.c.period == sa.bindparam("day"))
     .values(used=QUOTA.c.used - sa.bindparam("cost"))
 )
-# What mails and limited keys are counted under; what organisations used is kept.
+# What mails, limited keys and calls of the model are counted under; what organisations used is kept.
+PASSING = ("mail", "key_", "ai:")
 SWEEP = Command(
     sa.delete(QUOTA).where(
-        QUOTA.c.period < sa.bindparam("before"), sa.or_(*(sa.func.substr(QUOTA.c.organisation, 1, 4) == kind for kind in ("mail", "key_")))
+        QUOTA.c.period < sa.bindparam("before"),
+        sa.or_(*(sa.func.substr(QUOTA.c.organisation, 1, len(kind)) == kind for kind in PASSING)),
     )
 )
 READ = Query(

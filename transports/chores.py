@@ -19,12 +19,16 @@ MARGIN_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Chore:
-    """Something to do every so often. A run that takes longer than its limit is ended, since another replica may begin it then."""
+    """Something to do every so often. A run that takes longer than its limit is ended, since another replica may begin it then.
+
+    `everywhere`: every replica does it, since what it takes on is under leases of its own.
+    """
 
     name: str
     every_seconds: float
     run: Callable[[], Awaitable[None]]
     limit_seconds: float = 60.0
+    everywhere: bool = False
 
 
 class Chores:
@@ -66,9 +70,21 @@ class Chores:
                 self._tally.chore(chore.name, self._clock.now())
 
     async def _keep(self, chore: Chore) -> None:
+        turn = self._round if chore.everywhere else self._turn
         while not self._stopping.is_set():
-            with anyio.move_on_after(await self._turn(chore)):
+            with anyio.move_on_after(await turn(chore)):
                 await self._stopping.wait()
+
+    async def _round(self, chore: Chore) -> float:
+        """One run, whatever the other replicas do. Seconds until the next."""
+        try:
+            with anyio.fail_after(chore.limit_seconds):
+                await chore.run()
+            self._tally.chore(chore.name, self._clock.now())
+        except Exception as error:
+            self._fault(f"{chore.name} failed and is tried again", error)
+            return AGAIN_SECONDS
+        return chore.every_seconds
 
     async def _turn(self, chore: Chore) -> float:
         """Do it if it is due and free. Seconds until the next look."""

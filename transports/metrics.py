@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
-from storage.depth import REFUNDS, UNFINISHED, UNRESOLVED, Depth, depth
+from storage.depth import REFUNDS, REPORTS, UNFINISHED, UNRESOLVED, Depth, depth
 from storage.store import Store
 from transports.tally import BOUNDS, Tally
 
@@ -63,6 +63,12 @@ def of_database(found: Depth | None, now: float) -> "Iterable[Metric]":
         yield gauge("reseller_order_unfinished_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *waits]))
         refunds = {state: float(found.refunds.get(state, 0)) for state in REFUNDS}
         yield by("reseller_order_refunds", "Refunds of failed orders that were not made: under way, or for a person", "state", refunds)
+        reports = {state: float(found.reports.get(state, 0)) for state in REPORTS}
+        yield by("reseller_schedule_reports", "Reports of schedules that are to be made, or are being made", "state", reports)
+        late = 0.0 if found.next_boundary_ms is None else now - found.next_boundary_ms / 1000
+        yield gauge(
+            "reseller_schedule_lag_seconds", "Age of the oldest boundary that no worker has seen; 0 when there is none", max(0.0, late)
+        )
 
 
 def states(found: Depth) -> dict[str, float]:

@@ -45,7 +45,7 @@ STILLBORN_CLIENTS_SECONDS, UNUSED_CLIENTS_SECONDS = 7 * DAY, 365 * DAY
 
 
 def retention(store: Store, clock: Clock) -> Chore:
-    """What calls and people leave behind. Events and their deliveries are kept for ever."""
+    """What calls and people leave behind. Events of connectivity and their deliveries are kept for ever."""
 
     async def run() -> None:
         now = clock.now()

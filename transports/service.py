@@ -39,8 +39,10 @@ from transports.issuance_chores import reconciliation, recovery
 from transports.keyring_check import checked_keyring
 from transports.mail import open_mail
 from transports.mcp.settings import McpSettings
+from transports.model import open_model
 from transports.payments import DEMO_PAYEE, PaymentWay, open_payments
 from transports.postman import Postman
+from transports.report_chores import report_chores
 from transports.retention import retention
 from transports.sessions import sessions_of
 from transports.settings import Settings
@@ -150,6 +152,8 @@ class Service:
         await self.outbound.aclose()
         await self.upstream.aclose()
         await self.payments.aclose()
+        if self.pipeline.deps.model is not None:
+            await self.pipeline.deps.model.aclose()
         await self.store.aclose()
 
 
@@ -250,7 +254,7 @@ def build_service(
     payments = open_payments(settings, clock, ids, site.base_url, report)
     rings = (bell, letter_bell)
     deps = make_deps(settings, store, keyring, clock, ids, way, payments, secrets, site, journal.replica, apart=apart, rings=rings)
-    deps = replace(deps, limits=limits)
+    deps = replace(deps, limits=limits, model=open_model(settings, clock))
     worker = make_worker(settings, deps, sender, report, looks=deps.draws)
     bell.hang(worker.wake)
     postman = make_postman(settings, deps, report)
@@ -308,7 +312,7 @@ def make_worker(settings: Settings, deps: Deps, sender: Sender, report: Callable
         chores=[
             retention(deps.store, deps.clock),
             recovery(deps.store, deps.clock),
-            *([reconciliation(deps, report), *shop_chores(deps, report)] if looks else []),
+            *([reconciliation(deps, report), *shop_chores(deps, report), *report_chores(deps)] if looks else []),
         ],
         listener=open_listener(settings.store_url, report),
         lease_seconds=settings.delivery_lease_seconds,

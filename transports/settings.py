@@ -32,7 +32,9 @@ HTTPS_IN_PRODUCTION = (
     "ocs_statistics_url",
     "payments_url",
     "payments_connect_url",
+    "model_url",
 )
+MODEL_NAME = re.compile(r"[A-Za-z0-9._:/@+-]{1,100}")
 WEB_ADDRESS = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?(?:/[A-Za-z0-9._~%+-]*)*")
 Network = IPv4Network | IPv6Network
 
@@ -113,6 +115,9 @@ class Settings(BaseModel):
         le=5000,
         description="the service's share of invoices and sales, 100 = 1 %; default: 100 where payments are simulated, else 0",
     )
+    model_url: str = Field("", description="address of an OpenAI-compatible model, ending before /chat/completions; empty: there is none")
+    model_key: Secret = Field(EMPTY, description="its API key; empty for a model that asks for none")
+    model_name: Words = Field((), description="names of the models there that may be asked, comma-separated, the default one first")
     sandbox_seed: int = Field(1, ge=0, description="which simulated network, where none is configured")
     webhook_allow_nets: Annotated[tuple[Network, ...], BeforeValidator(networks)] = Field(
         (), description="networks that webhooks may reach although they are not public; never in production"
@@ -158,6 +163,7 @@ class Settings(BaseModel):
         check_mail(self)
         check_upstream(self)
         check_payments(self)
+        check_model(self)
         check_shared_secrets(self)
         return self
 
@@ -261,6 +267,21 @@ def check_payments(settings: Settings) -> None:
             raise ValueError(f"{PREFIX}{name.upper()} must be http(s)://host[:port]/path without user, query or fragment")
     if not key and (settings.payments_url or settings.payments_connect_url or settings.payments_client_id):
         raise ValueError("SERVICE_PAYMENTS_URL, _CONNECT_URL and _CLIENT_ID are of no use without SERVICE_PAYMENTS_KEY")
+
+
+def check_model(settings: Settings) -> None:
+    """An address is of no use without a name, nor the others without the address. The values are not repeated."""
+    if settings.model_url and WEB_ADDRESS.fullmatch(settings.model_url) is None:
+        raise ValueError("SERVICE_MODEL_URL must be http(s)://host[:port]/path without user, query or fragment")
+    if settings.model_url.rstrip("/").endswith("/completions"):
+        raise ValueError("SERVICE_MODEL_URL must end before /chat/completions, as in https://models.example/v1")
+    if bool(settings.model_url) != bool(settings.model_name) or (settings.model_key.get_secret_value() and not settings.model_url):
+        raise ValueError("SERVICE_MODEL_URL and SERVICE_MODEL_NAME go together, and SERVICE_MODEL_KEY is of no use without them")
+    key = settings.model_key.get_secret_value()
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError("SERVICE_MODEL_KEY must be printable ASCII, since it is sent in a header")
+    if any(not MODEL_NAME.fullmatch(name) for name in settings.model_name):
+        raise ValueError("SERVICE_MODEL_NAME must be names of letters, digits and ._:/@+- with at most 100 characters; several by comma")
 
 
 def check_shared_secrets(settings: Settings) -> None:

@@ -40,10 +40,15 @@ class Delta(NamedTuple):
 class Model(Protocol):
     """An OpenAI-compatible endpoint. Its failures are ModelError (clients/model/failure.py)."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The models that may be asked for, the default one first."""
+        ...
+
     def answer(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], *, model: str | None = None
     ) -> AsyncGenerator[Delta | ToolCall]:
-        """One turn as it is made; closing the generator ends the call at the endpoint."""
+        """One turn as it is made: its text in pieces, then the tools it asks for. Closing the generator ends the call at the endpoint."""
         ...
 
     async def aclose(self) -> None:

@@ -1,16 +1,14 @@
 """Webhook endpoints: where an organisation's events are sent."""
 
-from collections.abc import Sequence
 from typing import Annotated, Literal, NotRequired, cast
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from clients.webhooks.addresses import Network
 from clients.webhooks.signature import SECRET_BYTES, new_secret
-from clients.webhooks.url import BadUrl, check_url
 from operations.deps import Ctx
 from operations.services.per_minute import minute_of, too_often
+from operations.services.webhook_address import check_address
 from operations.vocabulary import ListOf, page
 from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded
 from registry.limits import Scope
@@ -107,18 +105,6 @@ def unknown(endpoint: str) -> NotFound:
     )
 
 
-def check(url: str, exempt: Sequence[Network]) -> None:
-    """Refuse what deliveries could not or must not reach; the refusal never repeats path or query."""
-    try:
-        check_url(url, exempt)
-    except BadUrl as error:
-        raise BadRequest(
-            str(error),
-            param="url",
-            hint="To try it on one machine, start the service with SERVICE_WEBHOOK_ALLOW_NETS=127.0.0.0/8",
-        ) from None
-
-
 def sealed_secret(ctx: Ctx, endpoint: str) -> tuple[str, str]:
     """A new signing secret, and what is kept of it."""
     secret = new_secret(ctx.deps.ids.bytes(SECRET_BYTES))
@@ -145,7 +131,7 @@ async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) ->
     only, disables the endpoint.
     """
     # Choice: the same URL may be registered more than once, as two systems behind one address may want.
-    check(params.url, ctx.deps.webhook_exempt)
+    check_address(params.url, ctx.deps.webhook_exempt)
     id = ctx.deps.ids.new("we_")
     secret, sealed = sealed_secret(ctx, id)
     row = EndpointRow(id=id, url=params.url, status="enabled", created=int(ctx.now))

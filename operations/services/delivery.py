@@ -6,7 +6,7 @@ from typing import NamedTuple
 from clients.webhooks.schedule import next_delay
 from clients.webhooks.sender import Attempt, Sender
 from clients.webhooks.signature import sign
-from operations.services.event_body import Event, body_of, event_of
+from operations.services.event_body import Event, ReportEvent, body_of, sent_of
 from registry.clock import Clock
 from registry.ids import Ids
 from storage import outbox
@@ -69,8 +69,8 @@ class Deliveries:
             leases = [(each.row.id, each.lease) for each in claimed]
             await self._store.write(outbox.give_back, leases=leases, now_ms=self._now_ms())
 
-    def _event(self, row: Leased) -> Event:
-        return event_of(id=row.event_id, type=row.type, livemode=row.livemode, created=row.created, data=row.data)
+    def _event(self, row: Leased) -> Event | ReportEvent:
+        return sent_of(id=row.event_id, type=row.type, livemode=row.livemode, created=row.created, data=row.data)
 
     def _secrets(self, row: Leased, now: float) -> list[str]:
         """The current secret, and for a day after a rotation the one before."""

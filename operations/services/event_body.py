@@ -20,6 +20,17 @@ class Event(TypedDict):
     data: Data
 
 
+class ReportEvent(TypedDict):
+    """A schedule's report has ended. `data` names it and says its headline and first figures; it never names a line."""
+
+    id: str
+    object: Literal["intelligence.event"]
+    type: Literal["intelligence.report"]
+    livemode: bool
+    created: int
+    data: Data
+
+
 def event_of(*, id: str, type: str, livemode: int, created: int, data: str) -> Event:
     """The event of a row."""
     return {
@@ -32,6 +43,14 @@ def event_of(*, id: str, type: str, livemode: int, created: int, data: str) -> E
     }
 
 
-def body_of(event: Event) -> bytes:
+def sent_of(*, id: str, type: str, livemode: int, created: int, data: str) -> Event | ReportEvent:
+    """What is delivered of a row: an event of connectivity, or a report's."""
+    event = event_of(id=id, type=type, livemode=livemode, created=created, data=data)
+    if type != "intelligence.report":
+        return event
+    return {**event, "object": "intelligence.event", "type": "intelligence.report"}
+
+
+def body_of(event: Event | ReportEvent) -> bytes:
     """The bytes of every delivery of an event: the same ones each time, since keys keep the order in which they were stored."""
     return orjson.dumps(event)

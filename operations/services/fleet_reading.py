@@ -1,9 +1,10 @@
 """Reading something of every line of a fleet: several at once, as many as can be had in the time there is, and honest about the rest."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar, cast
 
 import anyio
+import anyio.lowlevel
 
 from clients.ocs.wire.subscriber import Subscriber
 from operations.services.fleet import Fleet, lines_of
@@ -19,6 +20,10 @@ SECONDS = 100.0
 """How long the lines of one answer may be read. Choice: shorter than the patience of common clients and proxies, two minutes."""
 FAILURES_IN_A_ROW = 24
 TOLD_EVERY = 50
+LINES_IN_A_ROW, ROWS_IN_A_ROW = 8, 250
+"""Of each reader, and of a list: then others have their turn, since what is known already needs no call that would wait."""
+NOT_KEPT = frozenset({"account", "reseller", "resellerId", "batchId", "email", "phoneNumberList", "multiImsi", "greenZoneCounter"})
+SIM_KEPT = frozenset({"id", "esim", "status", "affectationDateUtc"})
 LISTING_CALLS = 4_000
 """listSubscriber calls for one fleet: a list holds some hundred lines, and 10,000 lines take about a thousand."""
 
@@ -31,6 +36,7 @@ class FleetLine(NamedTuple):
     account_id: int
     status: str
     row: Subscriber
+    """As the list shows it, without the members that NOT_KEPT and SIM_KEPT leave out."""
 
 
 class Lines(NamedTuple):
@@ -61,12 +67,20 @@ async def fleet_of(upstream: Upstream, account_id: int | None = None) -> Lines:
             raise NotFound("You have no account with this id", param="accountId", hint="list_accounts shows yours")
         accounts = [account_id]
 
-    async def load() -> Fleet:
-        return await lines_of(upstream, accounts, calls=LISTING_CALLS)
+    async def load() -> Lines:
+        return await lines_in(await lines_of(upstream, accounts, calls=LISTING_CALLS))
 
-    fleet = await upstream.reads.get((upstream.identity, "fleet", *accounts), load)
-    lines = [line for row in fleet.rows if (line := line_of(row)) is not None]
-    return Lines(sorted(lines), fleet.incomplete)
+    found = await upstream.reads.get((upstream.identity, "fleet", *accounts), load)
+    return found._replace(lines=list(found.lines))
+
+
+async def lines_in(fleet: Fleet) -> Lines:
+    """The rows as lines, a part at a time: there may be tens of thousands, and others wait for the loop."""
+    found: list[FleetLine] = []
+    for start in range(0, len(fleet.rows), ROWS_IN_A_ROW):
+        found += [line for row in fleet.rows[start : start + ROWS_IN_A_ROW] if (line := line_of(row)) is not None]
+        await anyio.lowlevel.checkpoint()
+    return Lines(sorted(found, key=lambda line: line.subscriber_id), fleet.incomplete)
 
 
 def line_of(row: Subscriber) -> FleetLine | None:
@@ -74,7 +88,16 @@ def line_of(row: Subscriber) -> FleetLine | None:
     number, iccid = row.get("subscriberId"), current_iccid(row)
     if number is None or iccid is None:
         return None
-    return FleetLine(number, iccid, row.get("accountId", 0), current_status(row), row)
+    return FleetLine(number, iccid, row.get("accountId", 0), current_status(row), slim(row))
+
+
+def slim(row: Subscriber) -> Subscriber:
+    """The row without what no report needs: it is kept for a minute, and codes that install an eSIM are secrets."""
+    kept = {name: value for name, value in row.items() if name not in NOT_KEPT}
+    sim = row.get("sim")
+    if sim is not None:
+        kept["sim"] = {name: value for name, value in sim.items() if name in SIM_KEPT}
+    return cast(Subscriber, kept)
 
 
 def current_iccid(row: Subscriber) -> str | None:
@@ -137,6 +160,8 @@ class Round(Generic[T]):
             done = len(self._found) + self._failed
             if done % TOLD_EVERY == 0 or done == len(self._lines):
                 await self._tell(done, len(self._lines), f"Read {done} of {len(self._lines)} lines")
+            if done % LINES_IN_A_ROW == 0:
+                await anyio.lowlevel.checkpoint()
             if self._clock.monotonic() >= self._ends or self._in_a_row >= FAILURES_IN_A_ROW:
                 return
 

@@ -10,7 +10,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 PublicKind = Literal["number", "money", "bytes", "percent", "days", "day", "country", "network", "word"]
-"""`money` is EUR; `bytes` are whole bytes; `day` YYYY-MM-DD; `country` ISO 3166-1 alpha-2; `network` MCC-MNC; `word` is a word of ours."""
+"""`money` is EUR; `bytes` are whole bytes; `percent` is 12.5 for 12.5 %; `day` YYYY-MM-DD; `country` ISO 3166-1 alpha-2; `network` MCC-MNC;
+`word` is a word of ours: letters, digits, little punctuation (operations/services/redaction_kinds.py says which)."""
 PrivateKind = Literal["line", "text"]
 """`line` is an ICCID, which a shared report numbers; `text` is anything that somebody else wrote, which it leaves out."""
 Kind = Literal["number", "money", "bytes", "percent", "days", "day", "country", "network", "word", "line", "text"]

@@ -1,10 +1,23 @@
-"""What lines used in weeks that have ended, kept small: by day, and by country, network and kind of use. Costs are whole micro-euros."""
+"""What lines used on days that have ended, kept small: by day, network and kind of use. Costs are whole micro-euros.
 
+Days are packed: as objects, the 28 days of 10,000 lines would take hundreds of megabytes.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import NamedTuple
 
-KEPT_WEEKS = 120_000
-"""Of all organisations together: three weeks of 40,000 lines."""
+KEPT_LINES = 40_000
+"""Of all organisations together; the lines that were read longest ago go first."""
+KEPT_DAYS = 92
+FRESH_SECONDS = 600.0
+"""Choice: days whose records may still come are read again after ten minutes, so that composites asked in a row share one reading."""
+MOST_NETWORKS = 20_000
+"""Names that are held once for all lines: more than the world has, and an end to what an upstream can invent."""
+DAY_ROW, PLACE_ROW = struct.Struct("<Iqqq"), struct.Struct("<IIqqqqq")
+MOST = 2**62
+Network = tuple[int, int, str, str]
 
 
 class DayUse(NamedTuple):
@@ -31,14 +44,23 @@ class PlaceUse(NamedTuple):
     """Of the quantity, what packages paid."""
 
 
+class Visit(NamedTuple):
+    """A day with use in a country."""
+
+    day: date
+    iso2: str
+
+
 class LineUse(NamedTuple):
     """All of a line's use in some days; days without use are left out."""
 
     days: tuple[DayUse, ...]
     places: tuple[PlaceUse, ...]
     reseller_cost: int
-    """As the upstream's own total says, in micro-euros."""
+    """As the upstream's own totals of the days say, in micro-euros."""
     subscriber_cost: int
+    visits: tuple[Visit, ...] = ()
+    """Every day and country once, by day."""
 
     @property
     def data_bytes(self) -> int:
@@ -46,18 +68,100 @@ class LineUse(NamedTuple):
         return sum(day.data_bytes for day in self.days)
 
 
+class DayPlace(NamedTuple):
+    """Use of one kind on one network on one day."""
+
+    day: int
+    place: PlaceUse
+
+
+class Stretch(NamedTuple):
+    """Days in a row that are known of a line, by their ordinals, both ends included. From `settled` on the next ones may still change."""
+
+    first: int
+    last: int
+    days: bytes
+    places: bytes
+    networks: tuple[Network, ...]
+    """What the rows of places count by."""
+    settled: int = 0
+    """The last day that will not change any more."""
+    until: float = 0.0
+    """Until when the days after that are believed."""
+
+
 class UsageWeeks:
-    """Weeks that have ended, by credential and line: the oldest entries go when there are too many."""
+    """Days that have ended, by credential and line."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, int, date, date], LineUse] = {}
+        self._kept: dict[tuple[str, int], Stretch] = {}
+        self._networks: dict[Network, Network] = {}
 
-    def find(self, identity: str, subscriber_id: int, first: date, last: date) -> LineUse | None:
-        """A week that was read before."""
-        return self._kept.get((identity, subscriber_id, first, last))
+    def find(self, identity: str, subscriber_id: int, now: float) -> Stretch | None:
+        """What is known of a line now."""
+        found = self._kept.get((identity, subscriber_id))
+        if found is None or now < found.until:
+            return found
+        return None if found.settled < found.first else cut(found, found.first, found.settled)._replace(until=0.0)
 
-    def keep(self, identity: str, subscriber_id: int, first: date, last: date, use: LineUse) -> None:
-        """Remember a week that will not change."""
-        if len(self._kept) >= KEPT_WEEKS:
+    def keep(self, identity: str, subscriber_id: int, stretch: Stretch) -> None:
+        """Remember what is known of a line now, its newest days."""
+        key = identity, subscriber_id
+        self._kept.pop(key, None)  # so that the order is that of age
+        if len(self._kept) >= KEPT_LINES:
             del self._kept[next(iter(self._kept))]
-        self._kept[identity, subscriber_id, first, last] = use
+        self._kept[key] = cut(stretch, max(stretch.first, stretch.last - KEPT_DAYS + 1), stretch.last)
+
+    def pack(self, first: int, last: int, days: Iterable[DayUse], places: Iterable[DayPlace]) -> Stretch:
+        """Days as they are kept."""
+        networks: dict[Network, int] = {}
+        used: list[bytes] = []
+        for day, place in places:
+            number = networks.setdefault(self._once(place[:4]), len(networks))
+            used.append(PLACE_ROW.pack(day, number, *map(held, place[4:])))
+        rows = [DAY_ROW.pack(day.day.toordinal(), *map(held, day[1:])) for day in days]
+        return Stretch(first, last, b"".join(rows), b"".join(used), tuple(networks))
+
+    def _once(self, network: Network) -> Network:
+        """The same network as the same object, whichever line was there."""
+        if len(self._networks) >= MOST_NETWORKS:
+            return self._networks.get(network, network)
+        return self._networks.setdefault(network, network)
+
+
+def held(number: int) -> int:
+    """What a packed row can hold; no true figure is larger."""
+    return max(-MOST, min(MOST, number))
+
+
+def days_of(stretch: Stretch, first: int, last: int) -> Iterator[DayUse]:
+    """The days with use, in order."""
+    for day, *figures in DAY_ROW.iter_unpack(stretch.days):
+        if first <= day <= last:
+            yield DayUse(date.fromordinal(day), *figures)
+
+
+def places_of(stretch: Stretch, first: int, last: int) -> Iterator[DayPlace]:
+    """The use by day, network and kind, in the order of days."""
+    for day, number, *figures in PLACE_ROW.iter_unpack(stretch.places):
+        if first <= day <= last:
+            yield DayPlace(day, PlaceUse(*stretch.networks[number], *figures))
+
+
+def cut(stretch: Stretch, first: int, last: int) -> Stretch:
+    """Some of the days, as they are kept."""
+    if first <= stretch.first and last >= stretch.last:
+        return stretch
+    days = [row for row in packed(stretch.days, DAY_ROW.size) if first <= ordinal(row) <= last]
+    places = [row for row in packed(stretch.places, PLACE_ROW.size) if first <= ordinal(row) <= last]
+    return stretch._replace(first=max(first, stretch.first), last=min(last, stretch.last), days=b"".join(days), places=b"".join(places))
+
+
+def packed(rows: bytes, size: int) -> Iterator[bytes]:
+    """Every row as it is kept."""
+    return (rows[start : start + size] for start in range(0, len(rows), size))
+
+
+def ordinal(row: bytes) -> int:
+    """The day of a row of either kind."""
+    return int.from_bytes(row[:4], "little")

@@ -32,3 +32,11 @@ SPOKEN = WithJsonSchema({"type": "string", "format": "date-time"})
 # Choice: dates alone are taken wherever a time is: a start's first second and, as for an expiry, an end's last.
 StartMoment = Annotated[datetime, BeforeValidator(partial(utc_moment, alone="00:00:00")), SPOKEN]
 EndMoment = Annotated[datetime, BeforeValidator(partial(utc_moment, alone="23:59:59")), SPOKEN]
+
+
+def seconds_of(text: str | None) -> float | None:
+    """Unix seconds of a time that the charging system wrote; nothing where it wrote none, or none that can be read."""
+    try:
+        return None if text is None else read_time(text).timestamp()
+    except (ValueError, OverflowError):
+        return None

@@ -14,7 +14,7 @@ from registry.operation import Auth
 from registry.spelling import shown
 from tests.contract.cast import IDENTITIES, By, Identity, Narrow, Place
 from tests.contract.payments import UNCONNECTED
-from tests.contract.stage import ID, NEVER
+from tests.contract.stage import GUARD, ID, NEVER
 
 PATH = Path(__file__).resolve().parents[2] / "docs" / "identities.md"
 COMMAND = "UPDATE_SNAPSHOTS=1 python -m pytest tests/contract/test_identities.py"
@@ -81,6 +81,11 @@ def by_credential(operation: AnyOperation, who: Identity) -> Answer | None:
     if who.by not in TAKERS[operation.auth]:
         return Answer(401, "unauthorized")
     return None if operation.auth in (Auth.BEARER, Auth.SESSION) else done(operation, who)
+
+
+def by_guard(operation: AnyOperation, who: Identity) -> Answer | None:
+    """Always 405 (api.md 4.7)."""
+    return Answer(405, NEVER[GUARD]) if operation.id == GUARD else None
 
 
 def by_membership(operation: AnyOperation, who: Identity) -> Answer | None:
@@ -184,6 +189,7 @@ def done(operation: AnyOperation, who: Identity) -> Answer:
 RESTRICTED = Answer(403, "credential_restricted")
 RULES: tuple[Callable[[AnyOperation, Identity], Answer | None], ...] = (
     by_credential,
+    by_guard,
     by_membership,
     by_tier,
     by_role,

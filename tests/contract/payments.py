@@ -11,6 +11,7 @@ from operations.billing.identity_sessions import NewSession
 from operations.billing.oauth_begin import digest_of
 from storage.connect_states import ConnectState, insert_state
 from storage.identity_sessions import IdentitySession, insert_session
+from tests.contract.intelligence import INTELLIGENCE
 from tests.contract.invoices import INVOICED
 from tests.contract.orders import ORDERS
 from tests.contract.shops import SHOPS
@@ -102,6 +103,7 @@ PREPARED: Mapping[str, Callable[[World, Credentials], Awaitable[Input]]] = {
     **INVOICED,
     **SHOPS,
     **ORDERS,
+    **INTELLIGENCE,
 }
 """Operations that are about something there: how it comes to be, and what of the documented input names it."""
 UNCONNECTED = {

@@ -50,8 +50,14 @@ DIGITS = re.compile(r"\b[0-9]{6}\b")
 OPERATIONS = tuple(CATALOGUE.operations.values())
 AFFILIATE = "K7M2XQ4P"
 """The documented code of whoever brings organisations."""
-NEVER = {"create_subscriber": "PROVISIONING_NOT_SUPPORTED", "operator_billing_decline_fraud_review": "not_implemented"}
+NEVER = {
+    "create_subscriber": "PROVISIONING_NOT_SUPPORTED",
+    "operator_billing_decline_fraud_review": "not_implemented",
+    "high_cost_subscribers_method_guard": "method_not_allowed",
+}
 """Operations that are there to say, with these codes, that they are not offered."""
+GUARD = "high_cost_subscribers_method_guard"
+"""It says so with 405, to whoever has a credential, before anything else is looked at."""
 SERVED = tuple(o for o in OPERATIONS if o.id not in NEVER)
 ROLLBACK, VERIFY = "rollback_esim_issuance", "signup_verify"
 MOVE, RESUME, PERIOD = "move_subscriber_range_to_account", "stop_resume_recurring_package", "modify_subscriber_package_active_period"

@@ -10,7 +10,7 @@ from tests.contract.stage import INTERNAL, OPERATIONS, SHOP, House, key_for
 pytestmark = pytest.mark.anyio
 # api.md 5.1: of the public routes these are operations that are declared; /openapi.json is a page.
 SHOPS = {"get_hosted_storefront", "get_hosted_storefront_plan_readiness", "list_storefront_templates"}
-PUBLIC = {"health_check", "signup_start", "signup_verify", *SHOPS}
+PUBLIC = {"get_intelligence_share", "health_check", "signup_start", "signup_verify", *SHOPS}
 CLOSED = [pytest.param(o, id=o.id) for o in OPERATIONS if o.id not in PUBLIC]
 TOOLS = [pytest.param(o, id=o.id) for o in OPERATIONS if o.tool]
 

@@ -92,6 +92,13 @@ async def get_lamp_picture(ctx: Ctx, params: Picture) -> Annotated[Document, "im
     return Document(b"<svg/>", "image/svg+xml")
 
 
+@operation("GET", "/v1/lamps/{id}/card", examples=[Example("A card", {"id": "lmp_a"}, LAMP)])
+async def get_lamp_card(ctx: Ctx, params: LampRef) -> Lamp | Annotated[Document, "text/html", "text/plain"]:
+    """Show a lamp, or its card."""
+    del ctx, params
+    return LAMP
+
+
 @operation(
     "POST",
     "/v1/lamps",

@@ -103,6 +103,21 @@ def test_a_document_is_listed_under_its_media_types() -> None:
     assert list(answer["content"]) == ["image/svg+xml", "image/png"]
 
 
+def test_an_answer_that_can_be_a_document_too_has_its_schema_and_the_other_media_types() -> None:
+    answer = described("get", "/v1/lamps/{id}/card")["responses"]["200"]
+    assert answer["description"] == "A lamp. `watts` is its power."
+    assert answer["content"] == snapshot(
+        {
+            "application/json": {
+                "schema": {"$ref": "#/components/schemas/Lamp"},
+                "examples": {"example1": {"summary": "A card", "value": {"id": "lmp_a", "watts": 7.5, "colour": None}}},
+            },
+            "text/html": {"schema": {"type": "string"}},
+            "text/plain": {"schema": {"type": "string"}},
+        }
+    )
+
+
 def test_a_creation_answers_with_its_status_and_its_headers() -> None:
     responses = described("post", "/v1/lamps")["responses"]
     assert "200" not in responses

@@ -30,6 +30,7 @@ Light.
 | [`about_lamps`](lamps.md#about_lamps) | `GET /v1/about` | Tell about lamps. |
 | [`list_lamps`](lamps.md#list_lamps) | `GET /v1/lamps` | List lamps \\| newest first. |
 | [`get_lamp_picture`](lamps.md#get_lamp_picture) | `GET /v1/lamps/{id}/picture.{format}` | Draw a lamp. |
+| [`get_lamp_card`](lamps.md#get_lamp_card) | `GET /v1/lamps/{id}/card` | Show a lamp, or its card. |
 | [`create_lamp`](lamps.md#create_lamp) | `POST /v1/lamps` | Order a lamp. |
 | [`dim_lamp`](lamps.md#dim_lamp) | `POST /v1/lamps/{id}/dim` | Dim a lamp. |
 | [`blink_lamp`](lamps.md#blink_lamp) | `POST /v1/lamps/{id}/blink` | Make a lamp blink. |
@@ -150,6 +151,10 @@ def test_an_operation_without_an_example_is_shown_with_placeholders() -> None:
 def test_what_is_no_tool_is_not_shown_as_one() -> None:
     assert "MCP" not in section("get_lamp_picture")
     assert "Image/svg+xml or image/png." in section("get_lamp_picture")
+
+
+def test_an_answer_that_can_be_a_document_too_says_so() -> None:
+    assert "- Answer: JSON, or `text/html` or `text/plain` where it is asked for." in section("get_lamp_card")
 
 
 def test_who_may_call_is_said() -> None:

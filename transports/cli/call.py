@@ -22,6 +22,7 @@ from registry.ids import SystemIds
 from registry.model import Input
 from registry.spelling import shown
 from transports.cli.door import require_one_place
+from transports.cli.event_stream import MEDIA_TYPE, failure
 from transports.cli.failure import Failure
 from transports.cli.fields import field_options, flag, read, whole_input
 from transports.cli.local import call_locally
@@ -127,6 +128,9 @@ def finish(operation: AnyOperation, arguments: dict[str, object], how: How) -> N
     if reply.status == 202 or reply.status >= 400:
         raise Failure(explain(reply, repeatable(sys.argv[1:])), exit_code=3 if reply.status >= 500 else 1)
     show(reply, as_json=how.as_json)
+    stopped = failure(reply.body) if reply.media_type.startswith(MEDIA_TYPE) else None
+    if stopped is not None:
+        raise Failure(stopped, exit_code=1)
     cursor = next_cursor(reply)
     if cursor is not None and FIELD in operation.params.model_fields:
         sys.stdout.flush()

@@ -19,6 +19,7 @@ from storage.migrate import HEAD, SchemaMismatch, current_revision, refuse_unkno
 from transports.cli.failure import Failure
 from transports.cli.finding import Finding
 from transports.cli.mail_check import mail
+from transports.cli.model_check import model
 from transports.cli.payments_check import payments
 from transports.cli.render import print_line
 from transports.cli.upstream_check import upstream
@@ -30,7 +31,7 @@ FINE_SECONDS = 5.0
 
 
 def doctor(data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None) -> None:
-    """Check Python, packages, settings, database, port, clock, upstream, payments and mail; every problem comes with its fix."""
+    """Check Python, packages, settings, database, port, clock, upstream, payments, model and mail; every problem comes with its fix."""
     try:
         settings = load_settings(os.environ, env_file=Path(".env"), data=data)
         found = list(examine(settings))
@@ -68,6 +69,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield port(settings)
     yield upstream(settings)
     yield payments(settings)
+    yield model(settings)
     yield mail(settings)
 
 

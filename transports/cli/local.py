@@ -10,6 +10,7 @@ from registry.catalogue import AnyOperation
 from registry.operation import Auth
 from storage.accounts import list_members, list_organisations
 from transports.cli.failure import Failure
+from transports.cli.progress_line import progress_line
 from transports.service import Service, build_service
 from transports.settings import Settings
 
@@ -104,13 +105,15 @@ async def ask_locally(
     caller = ANONYMOUS if operation.public else BRIDGE
     if not operation.public and operation.auth is not Auth.INTERNAL:
         caller = await local_caller(service, organisation)
-    call = Call(
-        operation=operation,
-        surface="cli",
-        request_id=service.ids.new("req_"),
-        caller=caller,
-        arguments=arguments,
-        idempotency_key=idempotency_key,
-        confirm_token=confirm_token,
-    )
-    return await gathered(await answer(service.pipeline, call, fault), call.request_id)
+    with progress_line() as progress:
+        call = Call(
+            operation=operation,
+            surface="cli",
+            request_id=service.ids.new("req_"),
+            caller=caller,
+            arguments=arguments,
+            idempotency_key=idempotency_key,
+            confirm_token=confirm_token,
+            progress=progress,
+        )
+        return await gathered(await answer(service.pipeline, call, fault), call.request_id)

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 import orjson
 
 from clients.failure import OutboundFailed
-from clients.http import Outbound
+from clients.http import Outbound, OutboundLimits
 from registry.binding import Binding
 from registry.call import Reply
 from registry.catalogue import AnyOperation
@@ -17,6 +17,10 @@ from registry.spelling import spellings
 from transports.cli.failure import Failure, Unreachable
 from transports.cli.stored_login import stored_token
 
+PATIENCE = 150.0
+"""Seconds: the server reads whole fleets for 100 of them, and lists their lines before."""
+LONGEST_ANSWER = 330.0
+"""Seconds: a fleet is read for up to 100, and a chat goes on for up to 300."""
 LARGEST_ANSWER = 64 * 1024 * 1024
 NEXT = re.compile(r'<([^<>]*)>; rel="next"')
 
@@ -31,7 +35,7 @@ async def call_remotely(
     confirm_token: str | None,
 ) -> Reply:
     """One call, over a connection of its own."""
-    outbound = Outbound()
+    outbound = Outbound(OutboundLimits(total_seconds=PATIENCE))
     try:
         return await exchange(outbound, url, key, operation, arguments, idempotency_key=idempotency_key, confirm_token=confirm_token)
     finally:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import orjson
 
 from registry.call import Reply
+from transports.cli import event_stream
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,6 +24,9 @@ def show(reply: Reply, *, as_json: bool) -> None:
     """Print the answer: JSON unless a person is looking."""
     if "json" in reply.media_type:
         print_line(plain(reply.body) if as_json or not sys.stdout.isatty() else pretty(reply.body))
+        return
+    if reply.media_type.startswith(event_stream.MEDIA_TYPE):
+        print_line(event_stream.lines(reply.body) if as_json or not sys.stdout.isatty() else event_stream.text(reply.body))
         return
     sys.stdout.buffer.write(reply.body)
     sys.stdout.buffer.flush()

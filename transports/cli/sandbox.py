@@ -6,13 +6,16 @@ import socket
 import sys
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from registry.clock import SystemClock
 from transports.cli.failure import Failure
+from transports.cli.sandbox_model import model
 from transports.cli.sandbox_payments import payments
+from transports.cli.sandbox_plant import planted
 
 if TYPE_CHECKING:
     from clients.sandbox.ocs.state import World
@@ -36,6 +39,7 @@ def sandbox() -> None:
 
 
 sandbox_app.command("payments")(payments)
+sandbox_app.command("model")(model)
 
 
 @sandbox_app.command("ocs")
@@ -53,19 +57,29 @@ def ocs(
     ] = ClockPolicy.FOLLOW,
     row_cap: Annotated[int, typer.Option("--row-cap", min=1, help="Most rows that listSubscriber answers.")] = 1000,
     push_to: Annotated[str, typer.Option("--push-to", help="Address for all notifications of all resellers.")] = "",
+    plant: Annotated[
+        bool, typer.Option("--plant", help="Let some lines churn, spike, roam dearly and the like, from 140 lines on.")
+    ] = False,
+    truth: Annotated[Path | None, typer.Option("--truth", help="File to be written with which lines do; with --plant.")] = None,
 ) -> None:
     """Serve a simulated network and its charging system, with a control API for faults, usage and time."""
     from transports.http.serve import bind, run  # brings uvicorn
 
     if push_to and not push_to.startswith(("http://", "https://")):
         raise Failure(f"--push-to {push_to}: must begin with http:// or https://")
+    if truth is not None and not plant:
+        raise Failure(f"--truth {truth}: nothing is planted without --plant")
     moment = start_of(start)
     try:
         bound = bind(host, port)
     except OSError as error:
         raise Failure(f"port {port} on {host}: {error.strerror}; {WAY_OUT}") from None
     with bound:
-        world = build_world(seed, moment, lines=lines, history_days=history_days, row_cap=row_cap, push_to=push_to)
+        if plant:
+            world = planted(seed, moment, lines=lines, history_days=history_days, truth=truth)
+        else:
+            world = built(seed, moment, lines=lines, history_days=history_days)
+        set_up(world, row_cap=row_cap, push_to=push_to)
         run(serve(bound, world, following=clock is ClockPolicy.FOLLOW, say=lambda: say_started(bound, host, world)))
 
 
@@ -80,17 +94,21 @@ def start_of(text: str) -> int:
     return found
 
 
-def build_world(seed: int, start: int, *, lines: int, history_days: int, row_cap: int, push_to: str) -> "World":
-    """The network as the options describe it."""
-    from clients.sandbox.ocs.entities import PushTarget
+def built(seed: int, start: int, *, lines: int, history_days: int) -> "World":
+    """The plain network."""
     from clients.sandbox.ocs.seed.build import build
 
-    world = build(seed, start, history_days=history_days, lines=lines)
+    return build(seed, start, history_days=history_days, lines=lines)
+
+
+def set_up(world: "World", *, row_cap: int, push_to: str) -> None:
+    """How long its lists are, and where its notifications go."""
+    from clients.sandbox.ocs.entities import PushTarget
+
     world.row_cap = row_cap
     for reseller in world.resellers.values():
         if push_to:
             reseller.push = PushTarget(push_to, push_to, push_to, reseller.push.thresholds)
-    return world
 
 
 async def serve(bound: socket.socket, world: "World", *, following: bool, say: Callable[[], None]) -> None:

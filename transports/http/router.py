@@ -81,13 +81,15 @@ class Router:
         route = place.routes.get(method)
         if route is not None:
             return Found(route, dict(zip(route.names, values, strict=True)))
-        allowed = ", ".join(sorted(place.routes))
+        # A method that is declared to say that it is not offered is none to use.
+        allowed = ", ".join(sorted(name for name, other in place.routes.items() if other.operation.status < 400))
         raise MethodNotAllowed("The path exists, but not with this method", allow=allowed, hint=f"Use one of {allowed}")
 
     def _add(self, operation: AnyOperation) -> None:
         takes_body = operation.method not in ("GET", "DELETE")
         names: tuple[str, ...] = tuple(SEGMENT.findall(operation.path))
-        route = Route(operation, names, takes_body, not (operation.public and operation.read_only))  # a public write answers one person
+        everybody = operation.public and operation.read_only and not operation.guessed  # a public write answers one person
+        route = Route(operation, names, takes_body, not everybody)
         node = self._root
         for segment in operation.path.split("/")[1:]:
             node = node.below(segment)

@@ -64,7 +64,7 @@ def success(operation: AnyOperation, schema: Json | None, components: Components
     }
     if examples:
         content["examples"] = examples
-    made["content"] = {"application/json": content}
+    made["content"] = {"application/json": content} | {name: {"schema": {"type": "string"}} for name in operation.forms}
     return made
 
 

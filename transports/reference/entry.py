@@ -117,6 +117,8 @@ def notes(operation: AnyOperation) -> list[tuple[str, str]]:
         found.append(("Upstream", "Reaches the charging system: your organisation must be connected."))
     if operation.processor:
         found.append(("Payments", "Reaches the payment processor, in your organisation's own account there."))
+    if operation.forms:
+        found.append(("Answer", f"JSON, or {' or '.join(f'`{name}`' for name in operation.forms)} where it is asked for."))
     found.append(("Quota", "One call of the daily quota." if operation.charged else "Not charged."))
     return found
 

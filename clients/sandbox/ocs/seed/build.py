@@ -32,14 +32,20 @@ FIRST_IDS = {
 
 def build(seed: int, start: int, *, history_days: int = 90, lines: int = 400) -> World:
     """A world whose clock stands at `start` (Unix seconds) after `history_days` of life. The same arguments give the same world."""
+    world = without_lines(seed, start)
+    first = start - history_days * DAY
+    history.run(world, add_fleet(world, lines, first, start), first, start)
+    return world
+
+
+def without_lines(seed: int, start: int) -> World:
+    """The world before it has customers."""
     world = World(seed, start, counters={kind: first - 1 for kind, first in FIRST_IDS.items()})
     world.countries, world.networks = countries(), networks()
     world.sponsors, world.sponsored = sponsors(), dict(SPONSORED)
     world.resellers, world.accounts = resellers(), accounts()
     world.tokens = {token.value: token for token in TOKENS}
     add_catalogue(world, start)
-    first = start - history_days * DAY
-    history.run(world, add_fleet(world, lines, first, start), first, start)
     return world
 
 

@@ -98,10 +98,15 @@ def earlier(world: World, line: Line, moment: int) -> Generator[int]:
 
 def activate(history: History, line: Line) -> None:
     """The first package; a profile that was not in use is downloaded and enabled."""
-    world, chance = history.world, dice(history.world.seed, "first package", line.id)
+    chance = dice(history.world.seed, "first package", line.id)
     template = history.shop.pick(chance, line)
-    if template is None:
-        return
+    if template is not None:
+        begin(history, chance, line, template)
+
+
+def begin(history: History, chance: Random, line: Line, template: Template) -> None:
+    """The life of a line with its first package."""
+    world = history.world
     evening, is_new = world.now, line.sim.status == "FREE"
     with earlier(world, line, history.moments[line.id]) as moment:
         buy(world, chance, line, template)

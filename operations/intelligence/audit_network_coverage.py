@@ -1,0 +1,315 @@
+"""Which lines are on networks that their packages do not cover, what that costs, and what to do."""
+
+import re
+from collections import Counter
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.services.accounts import UpstreamId
+from operations.services.coverage_audit import FRESH_DAYS, Audit, audit_of
+from operations.services.coverage_rows import NetworkSum, Row
+from operations.services.coverage_verdicts import Action, Outside, Verdict
+from operations.services.euros import euros
+from operations.services.finding import Finding, Missing, finding, moment
+from operations.services.network_told import NetworkTold, told
+from operations.services.reached import AccountGone
+from operations.services.upstream import reach
+from registry.errors import BadRequest, NotFound, OcsError
+from registry.limits import Scope
+from registry.model import CamelInput
+from registry.operation import Example, operation
+
+METHOD = (
+    f"Each active line seen in the last {FRESH_DAYS} days (its last registration, or its last use, which is no later than that) is held "
+    "against the zones of its packages that have data left; what lines outside used without a package is summed over 28 whole UTC days, "
+    "on the network they are on. Where a line of a zone is mis-steered, the zone's other lines are held against their use of 7 days, too."
+)
+CURSOR = re.compile(r"[0-9]{1,2}-[0-9]{1,18}-[0-9]{1,16}", re.ASCII)
+
+
+class CoverageQuery(CamelInput):
+    """Which lines, and how many rows."""
+
+    account_id: Annotated[UpstreamId | None, Field(description="Only this account.")] = None
+    limit: Annotated[int, Field(ge=1, le=200, description="Lines and networks shown.")] = 50
+    starting_after: Annotated[str | None, Field(alias="starting_after", max_length=64, description="`next` of the page before.")] = None
+
+
+class OutsideUse(TypedDict):
+    """Use without a package in 28 days, on the network the line is on."""
+
+    bytes: Annotated[int, Field(description="Data that no package paid")]
+    cost: Annotated[float, Field(description="EUR that your reseller paid for it, calls and messages too")]
+    charged: Annotated[float, Field(description="EUR that balances of lines and accounts were charged")]
+
+
+class OfferedPackage(TypedDict):
+    """The cheapest package that covers the network."""
+
+    zone_id: int
+    template_id: Annotated[
+        int, Field(description="For assign_package, or assign_recurring_package: the lists do not say which are recurring")
+    ]
+
+
+class OutsideLine(TypedDict):
+    """A line whose data no package of its pays where it is."""
+
+    iccid: str
+    account_id: int
+    verdict: Annotated[
+        Verdict,
+        Field(
+            description="mis_steered: its zone has other networks of the country; outside_zone: none there; no_package: none with data "
+            "left; unknown: the network's country or the package's zone is not known"
+        ),
+    ]
+    judged_by: Annotated[
+        Literal["registration", "usage"],
+        Field(description="usage: on a covered network at last, but most data of 7 days was used on this one or others outside"),
+    ]
+    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2")]
+    network: NetworkTold
+    seen: Annotated[str, Field(description="RFC 3339, UTC: registered then, or last used then and therefore seen no earlier")]
+    zones: Annotated[list[int], Field(description="Of its packages with data left; list_location_zones names them")]
+    could_use: Annotated[list[NetworkTold], Field(description="At most three covered networks of the country, cheapest data first")]
+    outside: Annotated[OutsideUse | None, Field(description="Null: its use could not be read")]
+    steering_list: Annotated[int | None, Field(description="The line's own, else its account's")]
+    action: Annotated[
+        Action,
+        Field(
+            description="push_steering: push_steering_to_subscriber; change_steering_list: modify_subscriber_steering_list, then push; "
+            "offer_package: `offer`; none: nothing we know of helps"
+        ),
+    ]
+    offer: OfferedPackage | None
+
+
+class NetworkLines(TypedDict):
+    """The lines on one network, of those that were seen lately."""
+
+    country: str | None
+    network: NetworkTold
+    lines: int
+    covered: int
+    mis_steered: int
+    share_mis_steered: Annotated[float, Field(description="Percent of the lines")]
+    cost_outside: Annotated[float, Field(description="EUR; see `outside.cost`")]
+    charged_outside: Annotated[float, Field(description="EUR; see `outside.charged`")]
+
+
+class CoverageTotals(TypedDict):
+    """Every line of the fleet once."""
+
+    covered: int
+    mis_steered: int
+    outside_zone: int
+    no_package: int
+    unknown: int
+    not_seen_lately: Annotated[int, Field(description="Longer ago than 7 days: not judged")]
+    never_seen: int
+    not_active: Annotated[int, Field(description="Not looked into")]
+
+
+class Coverage(TypedDict):
+    """The audit. Both lists begin with what is worst."""
+
+    since: Annotated[str, Field(description="First day of the use that is summed")]
+    totals: CoverageTotals
+    cost_outside: Annotated[float, Field(description="EUR, of all lines that are not covered")]
+    charged_outside: Annotated[float, Field(description="EUR")]
+    networks: Annotated[list[NetworkLines], Field(description="As many as `limit`")]
+    more_networks: int
+    lines: Annotated[list[OutsideLine], Field(description="Only those that are not covered")]
+    more_lines: Annotated[int, Field(description="On the next pages")]
+
+
+EXAMPLE: Coverage = {
+    "since": "2026-12-18",
+    "totals": {
+        "covered": 85,
+        "mis_steered": 1,
+        "outside_zone": 0,
+        "no_package": 0,
+        "unknown": 0,
+        "not_seen_lately": 5,
+        "never_seen": 4,
+        "not_active": 45,
+    },
+    "cost_outside": 0.0128,
+    "charged_outside": 0.0307,
+    "networks": [
+        {
+            "country": "NO",
+            "network": {"mcc": "242", "mnc": "02", "operator": "Telia"},
+            "lines": 12,
+            "covered": 11,
+            "mis_steered": 1,
+            "share_mis_steered": 8.3,
+            "cost_outside": 0.0128,
+            "charged_outside": 0.0307,
+        }
+    ],
+    "more_networks": 24,
+    "lines": [
+        {
+            "iccid": "8988303700000100286",
+            "account_id": 8101,
+            "verdict": "mis_steered",
+            "judged_by": "registration",
+            "country": "NO",
+            "network": {"mcc": "242", "mnc": "02", "operator": "Telia"},
+            "seen": "2027-01-15T09:41:07Z",
+            "zones": [2327],
+            "could_use": [{"mcc": "242", "mnc": "01", "operator": "Telenor"}],
+            "outside": {"bytes": 10485760, "cost": 0.0128, "charged": 0.0307},
+            "steering_list": 17,
+            "action": "push_steering",
+            "offer": None,
+        }
+    ],
+    "more_lines": 0,
+}
+
+
+@operation(
+    "POST",
+    "/v1/intelligence/audit-network-coverage",
+    scope=Scope.READ,
+    upstream=True,
+    operator=True,
+    title="Audit network coverage",
+    raises=[NotFound, AccountGone, OcsError],
+    examples=[
+        Example(
+            "Which roamers are outside their zone?", {"limit": 10}, finding(EXAMPLE, now=1_800_014_400, sampled=95, of=140, method=METHOD)
+        )
+    ],
+    tool_defaults={"limit": 6},
+)
+async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Coverage]:
+    """Find lines on networks outside their packages' zones, and their cost.
+
+    Each comes with an action. `seen` says how fresh the network is.
+
+    Active lines seen within 7 days are judged; where one was longer ago says nothing of where it is. A line needs one call, for its
+    packages; one that was not used lately needs another, for the time of its registration. Where one line of a zone is mis-steered, the
+    zone's other lines need one more: some are on a covered network at the moment, and elsewhere most of the time. The lines that are
+    likeliest outside are read first, so that what the time did not suffice for, counted in `incomplete`, matters least. The result is
+    kept for a minute: its pages are of one state. What a steering list holds is not shown by the charging system. It is blamed where
+    more than half of its lines in a country, three at least, are mis-steered; else it is pushed again.
+    """
+    after = placed(params.starting_after)
+    audit = await audit_of(ctx, await reach(ctx), params.account_id)
+    rows = [row for row in audit.rows if after is None or row.rank > after]
+    page = rows[: params.limit]
+    if len(rows) > len(page):
+        ctx.next_cursor = cursor(page[-1])
+        ctx.note = f"{len(page)} of {len(audit.rows)}."
+    data = shown(audit, page, len(rows) - len(page), params.limit)
+    missing = Missing(audit.failed, audit.left, audit.unlisted)
+    made = finding(data, now=ctx.now, sampled=audit.looked, of=audit.lines, method=METHOD, missing=missing)
+    return with_gaps(made, audit)
+
+
+def with_gaps(made: Finding[Coverage], audit: Audit) -> Finding[Coverage]:
+    """The answer with what else could not be read."""
+    reasons = list(audit.unread)
+    if audit.uncosted:
+        reasons.append(f"The use of {audit.uncosted} lines could not be read: their cost is in no sum.")
+    if audit.unchecked:
+        reasons.append(
+            f"The use of {audit.unchecked} covered lines could not be read: whether they are outside most of the time is not known."
+        )
+    if reasons:
+        told = made["incomplete"] or {"lines": 0, "reasons": []}
+        made["incomplete"] = {"lines": told["lines"], "reasons": [*told["reasons"], *reasons]}
+    return made
+
+
+Place = tuple[int, int, int]
+
+
+def cursor(row: Row) -> str:
+    """Where a row stands, so that the next page goes on behind it even when the audit was made anew."""
+    verdict, cost, line = row.rank
+    return f"{verdict}-{-cost}-{line}"
+
+
+def placed(text: str | None) -> Place | None:
+    """The place that a cursor names."""
+    if text is None:
+        return None
+    if not CURSOR.fullmatch(text):
+        raise BadRequest("starting_after: not a cursor of this list", param="starting_after", hint="Take it from the page before")
+    verdict, cost, line = map(int, text.split("-"))
+    return verdict, -cost, line
+
+
+def shown(audit: Audit, page: list[Row], more: int, limit: int) -> Coverage:
+    """A page of the audit."""
+    counted = Counter(audit.verdicts)
+    return {
+        "since": audit.window.first.isoformat(),
+        "totals": {
+            "covered": counted["covered"],
+            "mis_steered": counted["mis_steered"],
+            "outside_zone": counted["outside_zone"],
+            "no_package": counted["no_package"],
+            "unknown": counted["unknown"],
+            "not_seen_lately": counted["not_seen_lately"],
+            "never_seen": counted["never_seen"],
+            "not_active": audit.inactive,
+        },
+        "cost_outside": euros(sum(row.outside.cost for row in audit.rows if row.outside is not None)),
+        "charged_outside": euros(sum(row.outside.charged for row in audit.rows if row.outside is not None)),
+        "networks": [network_lines(one) for one in audit.networks[:limit]],
+        "more_networks": max(0, len(audit.networks) - limit),
+        "lines": [line_shown(row) for row in page],
+        "more_lines": more,
+    }
+
+
+def network_lines(one: NetworkSum) -> NetworkLines:
+    """A network with its lines."""
+    lines, outside = len(one.verdicts), one.verdicts.count("mis_steered")
+    return {
+        "country": one.country,
+        "network": told(one.network, one.code),
+        "lines": lines,
+        "covered": one.verdicts.count("covered"),
+        "mis_steered": outside,
+        "share_mis_steered": round(100 * outside / lines, 1),
+        "cost_outside": euros(one.outside.cost),
+        "charged_outside": euros(one.outside.charged),
+    }
+
+
+def line_shown(row: Row) -> OutsideLine:
+    """A line that is not covered."""
+    one = row.judged
+    return {
+        "iccid": one.line.iccid,
+        "account_id": one.line.account_id,
+        "verdict": one.verdict,
+        "judged_by": one.by,
+        "country": one.country,
+        "network": told(one.network, one.look.code),
+        "seen": moment(one.look.seen or 0),
+        "zones": list(one.zones),
+        "could_use": [told(network, None) for network in row.options],
+        "outside": use_shown(row.outside),
+        "steering_list": row.steering_list,
+        "action": row.action,
+        "offer": None if row.offer is None else {"zone_id": row.offer.zone_id, "template_id": row.offer.template_id},
+    }
+
+
+def use_shown(outside: Outside | None) -> OutsideUse | None:
+    """Use outside packages in euros."""
+    if outside is None:
+        return None
+    return {"bytes": outside.data_bytes, "cost": euros(outside.cost), "charged": euros(outside.charged)}

@@ -1,0 +1,142 @@
+"""Whether a line is in the country it is expected in."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict
+
+from operations.deps import Ctx
+from operations.services.coverage_map import Code, code_of
+from operations.services.finding import Finding, finding, moment
+from operations.services.lines import Line, LineRef, own_line
+from operations.services.mobile_countries import country_of
+from operations.services.utc_moment import seconds_of
+from operations.subscribers.country_history import visible_accounts
+from registry.errors import NotFound, OcsError
+from registry.limits import Scope
+from registry.operation import Example, operation
+from storage.country_ring import CountryEntry, country_history
+
+METHOD = (
+    "The country of the mobile country code (ITU-T E.212) of the network that the line registered on last, with the network code where "
+    "one code spans countries; when it came in is what the network's bridge pushed."
+)
+RESERVED = {"UK": "GB", "EL": "GR"}
+Presence = Literal["as_expected", "elsewhere", "seen", "unknown_country", "never_seen"]
+
+
+def assigned(code: str) -> str:
+    """Upper case. Choice: what ISO 3166-1 reserves for the European Union's own codes is taken for the country that is meant."""
+    return RESERVED.get(code.upper(), code.upper())
+
+
+class CountryQuery(LineRef):
+    """Which line, and where it should be."""
+
+    expected_country: Annotated[
+        str | None, Field(pattern=r"^[A-Za-z]{2}$", description="ISO 3166-1 alpha-2, such as NO."), AfterValidator(assigned)
+    ] = None
+
+
+class CountryPresence(TypedDict):
+    """Where a line is."""
+
+    iccid: str
+    presence: Annotated[
+        Presence, Field(description="seen: its country is known and none was expected; unknown_country: its code is of no single country")
+    ]
+    country: Annotated[str | None, Field(description="ISO 3166-1 alpha-2; null: never seen, or `mcc` and `mnc` do not tell")]
+    mcc: str | None
+    mnc: Annotated[str | None, Field(description="With two digits at least, since the network leaves zeros out")]
+    seen: Annotated[str | None, Field(description="RFC 3339, UTC: when it registered there last; null: not told")]
+    expected: str | None
+    matches: Annotated[bool | None, Field(description="Null: nothing was expected, or the country is not known")]
+    entered: Annotated[str | None, Field(description="When it came into the country; null: the bridge has told of no such entry")]
+    came_from: Annotated[str | None, Field(description="The country before that, where it is known")]
+
+
+EXAMPLE: CountryPresence = {
+    "iccid": "8988303700000100286",
+    "presence": "as_expected",
+    "country": "FR",
+    "mcc": "208",
+    "mnc": "01",
+    "seen": "2027-01-15T11:00:00Z",
+    "expected": "FR",
+    "matches": True,
+    "entered": "2027-01-15T10:01:00Z",
+    "came_from": "NO",
+}
+UNEXPECTED: CountryPresence = {**EXAMPLE, "presence": "seen", "expected": None, "matches": None}
+
+
+def example(data: CountryPresence) -> Finding[CountryPresence]:
+    """An answer as the documents show it."""
+    return finding(data, now=1_800_014_400, sampled=1, of=1, method=METHOD)
+
+
+@operation(
+    "POST",
+    "/v1/intelligence/detect-country-entry",
+    scope=Scope.READ,
+    upstream=True,
+    title="Detect country entry",
+    access=own_line,
+    raises=[NotFound, OcsError],
+    examples=[
+        Example("Has this traveller arrived in France?", {"iccid": EXAMPLE["iccid"], "expectedCountry": "FR"}, example(EXAMPLE)),
+        Example("Which country is this line in?", {"iccid": EXAMPLE["iccid"]}, example(UNEXPECTED)),
+    ],
+)
+async def detect_country_entry(ctx: Ctx, params: CountryQuery, line: Line) -> Finding[CountryPresence]:
+    """Tell which country a line is in, and whether it is the expected one.
+
+    `seen` says how old that is: a device that is switched off stays where it was. subscriber_country_history has the countries before.
+
+    `entered` comes from the locations that the network's bridge pushes, which not every network does. Where its newest entry is of another
+    country than the registration, there is none.
+    """
+    code, seen = last_seen(line)
+    country = None if code is None else country_of(f"{code[0]:03d}", str(code[1]))
+    accounts = await visible_accounts(line.upstream)
+    entries = await ctx.deps.store.read(country_history, iccid=line.iccid, limit=2, accounts=accounts)
+    entry = entries[0] if entries and entries[0].country == country else None
+    expected = params.expected_country
+    data: CountryPresence = {
+        "iccid": line.iccid,
+        "presence": presence(code, country, expected),
+        "country": country,
+        "mcc": None if code is None else f"{code[0]:03d}",
+        "mnc": None if code is None else f"{code[1]:02d}",
+        "seen": None if seen is None else moment(seen),
+        "expected": expected,
+        "matches": None if expected is None or country is None else country == expected,
+        "entered": None if entry is None else moment(entry.occurred_at),
+        "came_from": before(entries, entry),
+    }
+    return finding(data, now=ctx.now, sampled=1, of=1, method=METHOD)
+
+
+def last_seen(line: Line) -> tuple[Code | None, float | None]:
+    """Network and time of the last registration; a row without one may still name the network."""
+    info = line.row.get("networkInfo", {})
+    code = code_of(info.get("lastMcc"), info.get("lastMnc"))
+    if code is not None:
+        return code, seconds_of(info.get("time"))
+    return code_of(line.row.get("lastMcc"), line.row.get("lastMnc")), None
+
+
+def presence(code: Code | None, country: str | None, expected: str | None) -> Presence:
+    """In a word."""
+    if code is None:
+        return "never_seen"
+    if country is None:
+        return "unknown_country"
+    if expected is None:
+        return "seen"
+    return "as_expected" if country == expected else "elsewhere"
+
+
+def before(entries: list[CountryEntry], entry: CountryEntry | None) -> str | None:
+    """Where it was before it came in."""
+    return entries[1].country if entry is not None and len(entries) > 1 else None

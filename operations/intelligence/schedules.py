@@ -1,0 +1,265 @@
+"""Schedules: composites that run by cron, and are told to a webhook or shown behind a link."""
+
+from typing import Annotated, Literal, NotRequired, cast
+
+import orjson
+from pydantic import Field, JsonValue
+from typing_extensions import TypedDict
+
+from clients.webhooks.signature import SECRET_BYTES, new_secret
+from operations.deps import Ctx
+from operations.services.cron_rules import first_boundary
+from operations.services.schedule_input import Composite, checked_input
+from operations.services.schedule_share import digest_of, new_token, share_url
+from operations.services.webhook_address import check_address
+from operations.vocabulary import Limit, ListOf, StartingAfter, page
+from registry.errors import Conflict, NotFound
+from registry.limits import Scope
+from registry.model import Input
+from registry.operation import Example, operation
+from registry.policy import stamp
+from registry.redaction import mask
+from storage.connection import Connection
+from storage.schedule_endpoints import ScheduleEndpoint
+from storage.schedules import EVER, NewSchedule, ScheduleRow, delete_schedule, insert_schedule, list_schedules
+from storage.sealed_fields import webhook_secret_field
+
+Kind = Literal["intelligence.schedule"]
+ScheduleId = Annotated[str, Field(max_length=64, description="Schedule id, sch_...")]
+
+
+class SchedulePage(Input):
+    """Which part of the list."""
+
+    limit: Limit = 20
+    starting_after: StartingAfter = None
+
+
+class NewSchedules(Input):
+    """What to run, when, and who is told."""
+
+    composite: Annotated[Composite, Field(description="Which report to make: the operation of this name.")]
+    input: Annotated[dict[str, JsonValue], Field(description="That operation's input.", default_factory=dict)]
+    cron: Annotated[str, Field(max_length=100, description="Minute hour day month weekday; 15 minutes apart or more.")]
+    timezone: Annotated[str, Field(max_length=64, description="IANA name, Europe/Berlin.")] = "UTC"
+    webhook_url: Annotated[str | None, Field(description="https URL of a public host that is told of each report.")] = None
+    share: Annotated[bool, Field(description="Make a public link to the newest report, lines redacted.")] = False
+
+
+class ScheduleRef(Input):
+    """Which schedule."""
+
+    id: ScheduleId
+
+
+class LastReport(TypedDict):
+    """The newest report that has ended."""
+
+    id: str
+    state: Literal["done", "failed"]
+    finished: str
+
+
+class Schedule(TypedDict):
+    """A composite that runs by cron. Times are RFC 3339 UTC; `next_run` is null when no more is to come.
+
+    `webhook_status` is disabled after a 410 or 120 hours of failures; running the schedule enables it again.
+    """
+
+    id: str
+    object: Kind
+    composite: Composite
+    input: dict[str, JsonValue]
+    cron: str
+    timezone: str
+    next_run: str | None
+    webhook_url: str | None
+    webhook_status: Literal["enabled", "disabled"] | None
+    shared: bool
+    last_report: LastReport | None
+    created: str
+
+
+class CreatedSchedule(Schedule):
+    """The new schedule with what is shown this once: the webhook's `secret`, the public `share_url`."""
+
+    secret: NotRequired[str]
+    share_url: NotRequired[str]
+
+
+class DeletedSchedule(TypedDict):
+    """The schedule is gone."""
+
+    id: str
+    object: Kind
+    deleted: Literal[True]
+
+
+ID = "sch_01k0a8w7zv6q4k3m2n1p0r9s8t"
+EXAMPLE: Schedule = {
+    "id": ID,
+    "object": "intelligence.schedule",
+    "composite": "fleet_health",
+    "input": {},
+    "cron": "0 6 * * MON",
+    "timezone": "Europe/Berlin",
+    "next_run": "2026-11-23T05:00:00Z",
+    "webhook_url": "https://hooks.example.com/reports",
+    "webhook_status": "enabled",
+    "shared": True,
+    "last_report": None,
+    "created": "2026-11-20T09:20:00Z",
+}
+CREATED: CreatedSchedule = {**EXAMPLE, "secret": "whsec_...", "share_url": "https://api.example.com/v1/intelligence/share/..."}
+
+
+def unknown(schedule: str) -> NotFound:
+    """Unknown and foreign schedules are answered alike."""
+    return NotFound(f"No schedule {mask(schedule)} in your organisation", param="id", hint="list_intelligence_schedules shows the ids")
+
+
+def shown(row: ScheduleRow) -> Schedule:
+    """The schedule of a row."""
+    last: LastReport | None = None
+    if row.report is not None and row.report_finished is not None:
+        state = cast(Literal["done", "failed"], row.report_state)
+        last = {"id": row.report, "state": state, "finished": stamp(row.report_finished)}
+    return {
+        "id": row.id,
+        "object": "intelligence.schedule",
+        "composite": cast(Composite, row.composite),
+        "input": cast("dict[str, JsonValue]", orjson.loads(row.input)),
+        "cron": row.cron,
+        "timezone": row.timezone,
+        "next_run": None if row.next_ms >= EVER else stamp(row.next_ms / 1000),
+        "webhook_url": row.url,
+        "webhook_status": cast(Literal["enabled", "disabled"] | None, row.status),
+        "shared": bool(row.shared),
+        "last_report": last,
+        "created": stamp(row.created),
+    }
+
+
+@operation(
+    "GET",
+    "/v1/intelligence/schedules",
+    title="List report schedules",
+    examples=[Example("Which reports run by themselves?", {}, {"object": "list", "data": [EXAMPLE], "has_more": False})],
+)
+async def list_intelligence_schedules(ctx: Ctx, params: SchedulePage) -> ListOf[Schedule]:
+    """List your report schedules, newest first, without their secrets.
+
+    `last_report` says how the newest run ended; get_intelligence_schedule_report reads it.
+
+    `next_run` is the next boundary of the cron expression. Share links are not shown again: delete a schedule and make it anew for a
+    new one.
+    """
+    rows = await ctx.deps.store.read(list_schedules, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
+    return page([shown(row) for row in rows], params.limit)
+
+
+@operation(
+    "POST",
+    "/v1/intelligence/schedules",
+    scope=Scope.WRITE,
+    status=201,
+    title="Create report schedule",
+    raises=[Conflict],
+    body_limit=16 * 1024,
+    examples=[
+        Example(
+            "The fleet's health every Monday morning",
+            {
+                "composite": "fleet_health",
+                "cron": "0 6 * * MON",
+                "timezone": "Europe/Berlin",
+                "webhook_url": "https://hooks.example.com/reports",
+                "share": True,
+            },
+            CREATED,
+        )
+    ],
+)
+async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> CreatedSchedule:
+    """Have a report made by cron, told to a webhook or shared by a link.
+
+    Keep `secret` and `share_url`: shown once. At most 50 schedules.
+
+    `cron` has five fields, and at least 15 minutes between two boundaries; `timezone` is an IANA name. A time of day that the clock
+    skips in spring comes at the moment after the gap, one that it shows twice in autumn comes once. `input` is checked now as the
+    composite checks it; whether its accounts and lines are yours is asked at each run. high_cost_subscribers without `start` and
+    `end` looks at the last 28 whole days of each run.
+
+    A run is an ordinary call of your organisation: it counts in the quota and sees what you may see at that time. Upstream troubles are
+    tried three times; other refusals make the report `failed`, and the next boundary comes anyway. Of boundaries that pass while the
+    service is down only the newest is made up for. The newest 30 reports are kept.
+
+    The webhook gets a signed POST of type `intelligence.report` for every report, done or failed, under the signatures and the ten
+    attempts of connectivity events. The share link shows the newest report with every line redacted, to whoever has it, until the
+    schedule is deleted.
+    """
+    next_ms = first_boundary(params.cron, params.timezone, ctx.now)
+    given = checked_input(ctx.deps.inside, params.composite, params.input, ctx.now)
+    if params.webhook_url is not None:
+        check_address(params.webhook_url, ctx.deps.webhook_exempt, param="webhook_url")
+    id, token = ctx.deps.ids.new("sch_"), new_token(ctx.deps.ids) if params.share else None
+    secret, endpoint = new_endpoint(ctx, id, params.webhook_url)
+    row = NewSchedule(
+        id=id,
+        organisation=ctx.organisation,
+        composite=params.composite,
+        input=given,
+        cron=params.cron,
+        timezone=params.timezone,
+        endpoint=None if endpoint is None else endpoint.id,
+        share_digest=None if token is None else digest_of(token),
+        created_by=ctx.principal,
+        next_ms=next_ms,
+        created=int(ctx.now),
+    )
+    answer = created(row, params.webhook_url)
+    if secret is not None:
+        answer["secret"] = secret
+    if token is not None:
+        answer["share_url"] = share_url(ctx.deps.site.base_url, token)
+    return await ctx.settle(answer, insert_schedule, schedule=row, endpoint=endpoint)
+
+
+def new_endpoint(ctx: Ctx, schedule: str, url: str | None) -> tuple[str | None, ScheduleEndpoint | None]:
+    """A signing secret, and the hidden endpoint that keeps it sealed."""
+    if url is None:
+        return None, None
+    id, secret = ctx.deps.ids.new("we_"), new_secret(ctx.deps.ids.bytes(SECRET_BYTES))
+    sealed = ctx.deps.keyring.seal(secret, org_id=ctx.organisation, field=webhook_secret_field(id))
+    return secret, ScheduleEndpoint(id, ctx.organisation, url, sealed, schedule, int(ctx.now))
+
+
+def created(row: NewSchedule, url: str | None) -> CreatedSchedule:
+    """The answer without what is shown once."""
+    status = None if url is None else "enabled"
+    shared = 0 if row.share_digest is None else 1
+    values = (row.id, row.composite, row.input, row.cron, row.timezone, row.next_ms, url, status, shared, row.created, None, None, None)
+    return {**shown(ScheduleRow(*values))}
+
+
+@operation(
+    "DELETE",
+    "/v1/intelligence/schedules/{id}",
+    scope=Scope.WRITE,
+    title="Delete report schedule",
+    raises=[NotFound],
+    examples=[Example("No more reports", {"id": ID}, {"id": ID, "object": "intelligence.schedule", "deleted": True})],
+)
+async def delete_intelligence_schedule(ctx: Ctx, params: ScheduleRef) -> DeletedSchedule:
+    """Delete a report schedule, its share link, its webhook and its reports.
+
+    The share link is dead at once, and nothing more is sent. A run that is under way changes nothing any more.
+    """
+    return await ctx.settle_result(remove, schedule=params.id, organisation=ctx.organisation)
+
+
+def remove(connection: Connection, *, schedule: str, organisation: str) -> DeletedSchedule:
+    """The schedule with all it has, or a refusal."""
+    if not delete_schedule(connection, schedule=schedule, organisation=organisation):
+        raise unknown(schedule)
+    return {"id": schedule, "object": "intelligence.schedule", "deleted": True}

@@ -1,0 +1,34 @@
+"""A composite's figures, kept for a minute so that all pages show one state."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+from operations.services.reached import Upstream
+
+
+class Partial(Protocol):
+    """Figures that may be of a part of the fleet."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether something is missing that may be there when it is asked for again."""
+        ...
+
+
+F = TypeVar("F", bound=Partial)
+
+
+async def kept_finding(upstream: Upstream, key: tuple[object, ...], load: Callable[[], Awaitable[F]], *, further: bool) -> F:
+    """The kept figures, or new ones. Who asks for the first page again gets what is missing; `further` pages go on with what there is."""
+    whole, fresh = (upstream.identity, *key), False
+
+    async def made() -> F:
+        nonlocal fresh
+        fresh = True
+        return await load()
+
+    found = await upstream.reads.get(whole, made)
+    if found.partial and not fresh and not further:
+        upstream.reads.forget(*whole)
+        return await upstream.reads.get(whole, made)
+    return found

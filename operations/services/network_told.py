@@ -1,0 +1,24 @@
+"""A mobile network as reports name it."""
+
+from typing import Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from operations.services.coverage_map import Code, KnownNetwork
+
+
+class NetworkTold(TypedDict):
+    """A network by its codes."""
+
+    mcc: str
+    mnc: str
+    operator: NotRequired[Annotated[str, Field(description="As the charging system writes it")]]
+
+
+def told(network: KnownNetwork | None, code: Code | None) -> NetworkTold:
+    """The network: by its first codes where a zone has it, else by the code that was seen."""
+    if network is None:
+        mcc, mnc = code or (0, 0)
+        return {"mcc": f"{mcc:03d}", "mnc": f"{mnc:02d}"}
+    return {"mcc": network.mcc, "mnc": network.mnc, "operator": network.operator}

@@ -1,0 +1,137 @@
+"""A shared report before a real browser: by day and by night, on a telephone and on paper; for everybody, and without script."""
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pypdfium2
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.test_docs_pages import QUIET
+from tests.browser.test_shop import DEVICES, found_by_axe
+from tests.running import Running, running
+
+CHROMIUM = shutil.which("chromium")
+SHOTS = os.environ.get("SHOTS")
+"""A folder for pictures of the pages, when somebody wants to look at them."""
+PATH = "/v1/intelligence/schedules"
+SHARED = ("detect_usage_anomalies", "high_cost_subscribers")
+SECONDS = 60
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("reports") / "data", {"SERVICE_BURST_LIMIT": "false"}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def links(server: Running) -> dict[str, str]:
+    """The pages of reports that were made by schedules."""
+    with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {server.api_key}"}, timeout=120) as http:
+        made = {composite: scheduled(http, composite) for composite in SHARED}
+        for schedule in made.values():
+            until_done(http, schedule)
+    return {composite: f"{schedule['share_url']}?format=html" for composite, schedule in made.items()}
+
+
+def scheduled(http: httpx.Client, composite: str) -> dict[str, Any]:
+    """A schedule with a link, whose first report is asked for at once."""
+    body = {"composite": composite, "cron": "0 6 1 1 *", "share": True}
+    answer = http.post(PATH, json=body)
+    assert answer.status_code == 201, answer.text
+    schedule: dict[str, Any] = answer.json()
+    assert http.post(f"{PATH}/{schedule['id']}/run").status_code == 201
+    return schedule
+
+
+def until_done(http: httpx.Client, schedule: dict[str, Any]) -> None:
+    """The worker has made its report."""
+    ends = time.monotonic() + SECONDS
+    while (answer := http.get(f"{PATH}/{schedule['id']}/report")).status_code == 404:
+        assert time.monotonic() < ends, answer.text
+        time.sleep(0.1)
+    assert answer.json()["state"] == "done", answer.text
+
+
+def look(page: Page, name: str) -> None:
+    """What a reader needs, whatever they read it on."""
+    assert page.viewport_size is not None
+    assert page.locator("h1").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    if SHOTS:
+        Path(SHOTS).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(SHOTS) / f"report-{name}.png", full_page=True)
+
+
+@pytest.mark.parametrize(
+    ("composite", "device"), [(SHARED[0], "phone"), (SHARED[0], "desk-dark"), (SHARED[1], "phone-dark"), (SHARED[1], "desk")]
+)
+def test_a_stranger_reads_the_report_on_any_screen(links: dict[str, str], browser: Browser, composite: str, device: str) -> None:
+    options: dict[str, Any] = {**DEVICES[device]}
+    context = browser.new_context(java_script_enabled=False, **options)
+    page = context.new_page()
+    complaints: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(links[composite])
+    look(page, f"{composite}-{device}")
+    assert [text for text in complaints if "favicon" not in text] == []
+    assert [url for url in asked if not url.endswith("/favicon.ico")] == [links[composite]]
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(14, 21, 27)") == device.endswith("dark")
+    judge = browser.new_context(**options).new_page()
+    judge.set_content(page.content())
+    assert found_by_axe(judge) == []
+    context.close()
+    judge.context.close()
+
+
+def test_figures_behind_a_chart_open_without_a_mouse(links: dict[str, str], browser: Browser) -> None:
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(links[SHARED[0]])
+    table = page.locator("details table").first
+    assert not table.is_visible()
+    page.locator("summary").first.focus()
+    page.keyboard.press("Enter")
+    assert table.is_visible()
+    page.close()
+
+
+@pytest.mark.parametrize("composite", SHARED)
+def test_a_report_is_printed_on_a4_by_day_with_whole_rows(links: dict[str, str], browser: Browser, composite: str) -> None:
+    page = browser.new_page(color_scheme="dark")
+    page.goto(links[composite])
+    printed = page.pdf(prefer_css_page_size=True)
+    page.close()
+    pages = pypdfium2.PdfDocument(BytesIO(printed))
+    assert {tuple(round(side) for side in sheet.get_size()) for sheet in pages} == {(595, 842)}
+    words = [sheet.get_textpage().get_text_bounded() for sheet in pages]
+    assert "Demo" in words[0] and "How this was made" in words[-1]
+    for sheet in pages:
+        picture = sheet.render(scale=0.5).to_pil().convert("L")
+        assert picture.getpixel((2, 2)) == 255, "paper is white"
+    lines = re.findall(r"^Line \d+\b.*$", "\n".join(words), re.MULTILINE)
+    assert len(lines) == len(set(lines))
+    if SHOTS:
+        Path(SHOTS).mkdir(parents=True, exist_ok=True)
+        for number, sheet in enumerate(pages, 1):
+            sheet.render(scale=1.4).to_pil().save(Path(SHOTS) / f"report-{composite}-print-{number}.png")

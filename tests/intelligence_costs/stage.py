@@ -1,0 +1,104 @@
+"""The composites about money behind both doors, over a small network and over the demo's 140 lines."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+
+from clients.sandbox.ocs.entities import Line
+from clients.sandbox.ocs.faults import Fault
+from clients.sandbox.ocs.sandbox import Sandbox
+from clients.sandbox.ocs.seed.build import build
+from clients.sandbox.ocs.state import World as Network
+from operations.intelligence import high_cost_guard, high_cost_subscribers, optimize_package
+from registry.call import Call
+from registry.catalogue import Catalogue, Toolset
+from registry.limits import Limits, Tier
+from tests.mcp.house import SETTINGS, House, request
+from tests.originals import Original
+from tests.world import NOON, Credentials, World, no_sleep, open_world
+from transports.http.asgi import Receive, Scope, Send
+from transports.http.inner import Inner
+from transports.mcp.app import PATHS, McpDoor
+
+CATALOGUE = Catalogue([Toolset("intelligence", "Money.", (high_cost_subscribers, high_cost_guard, optimize_package))])
+COSTS, PACKAGES = "/v1/intelligence/high-cost-subscribers", "/v1/intelligence/optimize-package"
+SMALL, DEMO = 24, 400
+WINDOW = {"start": "2026-12-18", "end": "2027-01-14"}
+"""The last four weeks that are over."""
+
+
+@cache
+def pristine(lines: int) -> Original[Network]:
+    """A network after thirty days of life."""
+    return Original(build(1, int(NOON), history_days=30, lines=lines))
+
+
+@dataclass(slots=True)
+class Stage:
+    """The service, its network, and the operator of account 8101."""
+
+    house: House
+    network: Network
+    who: Credentials
+    http: httpx.AsyncClient
+
+    @property
+    def world(self) -> World:
+        return self.house.world
+
+    def lines(self, account: int = 8101) -> list[Line]:
+        """The lines of an account."""
+        return list(self.network.lines_of(account))
+
+    def asked(self, method: str) -> int:
+        """How often the network was asked so."""
+        return sum(call.method == method for call in self.world.sandbox.calls)
+
+    def trouble(self, method: str, **kind: Any) -> None:
+        """What calls of a method meet."""
+        self.world.sandbox.faults.add(Fault(method, **kind))
+
+    async def costs(self, **given: Any) -> dict[str, Any]:
+        """What lines cost."""
+        said = await self.http.post(COSTS, json={**WINDOW, **given})
+        assert said.status_code == 200, said.text
+        return said.json()
+
+    async def packages(self, **given: Any) -> dict[str, Any]:
+        """What packages lines should have."""
+        said = await self.http.post(PACKAGES, json=given)
+        assert said.status_code == 200, said.text
+        return said.json()
+
+    async def tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """A tool's result, as a model gets it."""
+        said = await self.house.post(request("tools/call", name=name, arguments=arguments), secret=self.who.secret)
+        return orjson.loads(said.content)["result"]
+
+
+@asynccontextmanager
+async def open_stage(folder: Path, *, lines: int = SMALL, kind: type[Sandbox] = Sandbox) -> AsyncGenerator[Stage]:
+    """A faultless service."""
+    doors: list[McpDoor] = []
+
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        await doors[0](scope, receive, send)
+
+    sandbox = kind(lambda: pristine(lines).copy(), wall=lambda: NOON, following=True, sleep=no_sleep)
+    limits = Limits(burst_enabled=False)
+    async with open_world(folder, CATALOGUE, limits=limits, sandbox=sandbox, inner=Inner(inner, PATHS)) as world:
+
+        def report(call: Call, error: BaseException) -> None:
+            world.faults.append((call.request_id, call.operation.id, error))
+
+        doors.append(McpDoor(CATALOGUE, world.pipeline, SETTINGS, report))
+        network, who = await world.network(), await world.caller(Tier.PRO, mode="managed", account=8101)
+        async with doors[0].running(), world.client(who.secret) as http:
+            yield Stage(House(world, doors[0]), network, who, http)
+        assert world.faults == []

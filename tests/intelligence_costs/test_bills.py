@@ -1,0 +1,84 @@
+"""Bills add up to the micro-euro, whatever the records and whatever the totals say."""
+
+from datetime import date
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operations.services.cost_figures import NAMED, difference, figures, line_cost, network_costs, other_networks
+from operations.services.fleet_bill import fleet_bill
+from operations.services.fleet_reading import FleetLine
+from operations.services.line_bill import NOTHING, Bill, bill_of, summed
+from operations.services.usage_weeks import DayUse, LineUse, PlaceUse
+
+MICROS = st.integers(-5, 10**12)
+PLACES = st.builds(
+    PlaceUse,
+    st.sampled_from([242, 244, 262, 901]),
+    st.integers(1, 4),
+    st.sampled_from(["NO", "", "DE"]),
+    st.sampled_from(["Telco", "\u202eocleT"]),
+    st.sampled_from([1, 15, 21, 22, 33, 40, 41, 99]),
+    st.integers(0, 10**12),
+    MICROS,
+    MICROS,
+    st.integers(0, 10**12),
+)
+
+
+@st.composite
+def bills(draw: st.DrawFn) -> list[Bill]:
+    """Bills of a few lines; their totals need not be what the records say."""
+    made: list[Bill] = []
+    for number in range(draw(st.integers(0, 6))):
+        line = FleetLine(number, f"89{number:018d}", 8101, "ACTIVE", {})
+        day = DayUse(date(2027, 1, 1), 0, draw(MICROS), draw(MICROS))
+        use = LineUse((day,), tuple(draw(st.lists(PLACES, max_size=8))), day.reseller_cost, day.subscriber_cost)
+        made.append(bill_of(line, use))
+    return made
+
+
+def micro(euros: float) -> int:
+    """An amount as it is shown, back in micro-euros: nothing is lost."""
+    assert round(euros * 1_000_000) / 1_000_000 == euros
+    return round(euros * 1_000_000)
+
+
+@settings(deadline=None, max_examples=100)
+@given(bills())
+def test_whatever_the_records_say_bills_add_up(found: list[Bill]) -> None:
+    for bill in found:
+        assert summed([*(cost for _, cost in bill.networks), bill.unattributed]) == bill.total
+        assert summed([*(cost for _, cost in bill.kinds), bill.unattributed]) == bill.total
+    fleet = fleet_bill(found)
+    assert fleet.total == summed(bill.total for bill in found)
+    assert summed([*(country.total for country in fleet.countries), fleet.unattributed]) == fleet.total
+    assert summed([*(cost for _, cost in fleet.kinds), fleet.unattributed]) == fleet.total
+    for country in fleet.countries:
+        assert summed(cost for _, cost in country.networks) == country.total
+    assert [bill.total.reseller for bill in fleet.lines] == sorted((bill.total.reseller for bill in fleet.lines), reverse=True)
+
+
+@settings(deadline=None, max_examples=100)
+@given(bills())
+def test_what_is_shown_of_a_bill_adds_up(found: list[Bill]) -> None:
+    for bill in found:
+        row = line_cost(bill, bill.total)
+        for name in ("cost", "charged"):
+            parts = [*row["networks"], row["rest"], row["unattributed"]]
+            assert sum(micro(part[name]) for part in parts if part is not None) == micro(row[name])
+        assert len(network_costs(bill.networks)) <= NAMED
+        rest = other_networks(bill.networks)
+        assert (rest is None) == (len(bill.networks) <= NAMED)
+        assert (difference(bill.unattributed) is None) == (bill.unattributed == NOTHING)
+        assert all("\u202e" not in network["operator"] for network in row["networks"])
+        assert figures(bill.total)["cost"] == row["cost"]
+
+
+@given(st.lists(st.integers(0, 1000), max_size=12))
+def test_the_fewest_lines_make_four_fifths_of_the_cost(costs: list[int]) -> None:
+    lines = [bill_of(FleetLine(number, f"89{number:018d}", 1, "ACTIVE", {}), LineUse((), (), cost, 0)) for number, cost in enumerate(costs)]
+    fleet = fleet_bill(lines)
+    ordered = sorted(costs, reverse=True)
+    fewest = next(count for count in range(len(costs) + 1) if sum(ordered[:count]) * 100 >= sum(costs) * 80)
+    assert fleet.pareto == fewest

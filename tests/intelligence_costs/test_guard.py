@@ -1,0 +1,63 @@
+"""The high-cost ranking is a POST: whoever has a credential and asks otherwise is told so, whatever they ask."""
+
+import pytest
+from inline_snapshot import snapshot
+
+from registry.limits import Tier
+from registry.restrictions import Restrictions
+from tests.intelligence_costs.stage import COSTS, Stage
+from tests.registry.ledgers import used_by
+
+pytestmark = pytest.mark.anyio
+QUERIES = ("", "?threshold=5", "?threshold=1&threshold=2", "?start=2027-01-01&end=2027-01-07", "?%ff=%ff", "?limit=x", "?" + "a=1&" * 200)
+
+
+@pytest.mark.rule("4.7.30")
+@pytest.mark.parametrize("query", QUERIES)
+async def test_a_get_is_always_405(stage: Stage, query: str) -> None:
+    for method in ("GET", "HEAD"):
+        said = await stage.http.request(method, COSTS + query)
+        assert (said.status_code, said.headers["allow"]) == (405, "POST")
+    assert await stage.world.store.read(used_by, organisation=stage.who.organisation) == 0
+    assert stage.asked("listSubscriber") == 0
+
+
+async def test_the_refusal_says_what_to_do(stage: Stage) -> None:
+    said = (await stage.http.get(COSTS + "?threshold=5")).json()
+    assert {**said, "request_id": "*"} == snapshot(
+        {
+            "error": "The ranking is asked for with POST, and there is no threshold",
+            "code": "method_not_allowed",
+            "request_id": "*",
+            "hint": "POST /v1/intelligence/high-cost-subscribers with start, end and, if you like, limit in the JSON body",
+        }
+    )
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+async def test_every_other_method_is_405_too(stage: Stage, method: str) -> None:
+    said = await stage.http.request(method, COSTS + "?threshold=5")
+    assert (said.status_code, said.headers["allow"]) == (405, "POST")
+
+
+async def test_without_a_credential_it_is_401(stage: Stage) -> None:
+    for secret in (None, "ak_wrong"):
+        async with stage.world.client(secret) as http:
+            for query in QUERIES[:3]:
+                assert (await http.get(COSTS + query)).status_code == 401
+
+
+async def test_no_credential_is_told_anything_else(stage: Stage) -> None:
+    world = stage.world
+    free = await world.caller(Tier.FREE)
+    person = await world.person()
+    _, alone = await world.key(person, None)
+    _, narrow = await world.key(free.person, free.organisation, restrictions=Restrictions(iccids=("8988303700000100286",)))
+    for secret in (free.secret, alone, narrow):
+        async with world.client(secret) as http:
+            assert (await http.get(COSTS + "?threshold=5")).status_code == 405
+
+
+async def test_it_is_no_tool(stage: Stage) -> None:
+    said = await stage.house.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {}}}, secret=stage.who.secret)
+    assert "high_cost_subscribers_method_guard" not in said.text

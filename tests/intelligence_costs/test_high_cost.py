@@ -1,0 +1,261 @@
+"""What lines cost: every micro-euro of the network's own records is in one line, one country and one network."""
+
+from collections import Counter
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from inline_snapshot import snapshot
+
+from clients.sandbox.ocs.desk import Answer
+from clients.sandbox.ocs.entities import DAY, Cdr
+from clients.sandbox.ocs.sandbox import Sandbox
+from operations.intelligence import high_cost_subscribers
+from registry.limits import Tier
+from tests.accounts.stage import TOKEN
+from tests.intelligence_costs.stage import COSTS, WINDOW, Stage, open_stage
+
+pytestmark = pytest.mark.anyio
+
+
+def records(stage: Stage, first: str = WINDOW["start"], last: str = WINDOW["end"]) -> list[Cdr]:
+    """What the network recorded of the account's lines on these days."""
+    days = range(date.fromisoformat(first).toordinal(), date.fromisoformat(last).toordinal() + 1)
+    return [cdr for line in stage.lines() for cdr in line.cdrs if datetime.fromtimestamp(cdr.at, UTC).date().toordinal() in days]
+
+
+def micro(euros: float) -> int:
+    """An amount as whole micro-euros; it has no more decimals than that."""
+    exact = round(euros * 1_000_000)
+    assert exact / 1_000_000 == euros
+    return exact
+
+
+def total(rows: list[dict[str, Any] | None], name: str = "cost") -> int:
+    """Amounts added up."""
+    return sum(micro(row[name]) for row in rows if row is not None)
+
+
+async def test_the_dearest_line_is_shown_with_where_its_cost_comes_from(stage: Stage) -> None:
+    found = await stage.costs(limit=1)
+    assert found.pop("method") == high_cost_subscribers.METHOD
+    assert found == snapshot(
+        {
+            "generated_at": "2027-01-15T12:00:00Z",
+            "sampled": 10,
+            "of": 10,
+            "incomplete": None,
+            "data": {
+                "window": {"start": "2026-12-18", "end": "2027-01-14", "days": 28, "provisional_from": "2027-01-13"},
+                "cost": 24.419367,
+                "charged": 14.812381,
+                "margin": -9.606986,
+                "lines_with_cost": 9,
+                "pareto": {"percent": 80, "lines": 4, "cost": 20.369479},
+                "kinds": {"calls_in": 0.8232, "calls_out": 4.6032, "data": 18.662967, "sms_out": 0.33},
+                "countries": [
+                    {
+                        "country": "FI",
+                        "cost": 10.669898,
+                        "charged": 6.94356,
+                        "share_percent": 43.7,
+                        "networks": [
+                            {"country": "FI", "mcc": 244, "mnc": 12, "operator": "DNA", "cost": 6.589413, "charged": 6.47376},
+                            {"country": "FI", "mcc": 244, "mnc": 91, "operator": "Telia", "cost": 4.040798, "charged": 0.4698},
+                            {"country": "FI", "mcc": 244, "mnc": 3, "operator": "DNA", "cost": 0.039687, "charged": 0.0},
+                        ],
+                        "rest": None,
+                    }
+                ],
+                "other_countries": {"countries": 9, "cost": 13.749469, "charged": 7.868821},
+                "unattributed": None,
+                "lines": [
+                    {
+                        "iccid": "8988303700000100088",
+                        "account_id": 8101,
+                        "cost": 7.962325,
+                        "charged": 2.72292,
+                        "margin": -5.239405,
+                        "share_percent": 32.6,
+                        "networks": [
+                            {"country": "FI", "mcc": 244, "mnc": 12, "operator": "DNA", "cost": 4.289175, "charged": 2.25312},
+                            {"country": "FI", "mcc": 244, "mnc": 91, "operator": "Telia", "cost": 3.67315, "charged": 0.4698},
+                        ],
+                        "rest": None,
+                        "kinds": {"calls_out": 1.00155, "data": 6.827775, "sms_out": 0.133},
+                        "unattributed": None,
+                    }
+                ],
+            },
+        }
+    )
+
+
+@pytest.mark.rule("4.7.31")
+async def test_the_fleets_cost_is_that_of_the_networks_records(demo: Stage) -> None:
+    data = (await demo.costs(limit=500))["data"]
+    own = records(demo)
+    assert micro(data["cost"]) == sum(cdr.reseller_cost for cdr in own) > 0
+    assert micro(data["charged"]) == sum(cdr.subscriber_cost for cdr in own) > 0
+    assert micro(data["margin"]) == micro(data["charged"]) - micro(data["cost"])
+    for name in ("cost", "charged"):
+        assert total(data["lines"], name) == micro(data[name])
+        assert total([*data["countries"], data["other_countries"], data["unattributed"]], name) == micro(data[name])
+    assert sum(map(micro, data["kinds"].values())) == micro(data["cost"])
+    assert data["other_countries"] is None and data["unattributed"] is None
+
+
+async def test_every_line_adds_up_to_its_own_records(demo: Stage) -> None:
+    data = (await demo.costs(limit=500))["data"]
+    iccids = {line.id: line.iccid for line in demo.lines()}
+    costs, charged, places = Counter[str](), Counter[str](), Counter[tuple[str, int, int]]()
+    for cdr in records(demo):
+        costs[iccids[cdr.line_id]] += cdr.reseller_cost
+        charged[iccids[cdr.line_id]] += cdr.subscriber_cost
+        places[iccids[cdr.line_id], int(cdr.mcc), int(cdr.mnc)] += cdr.reseller_cost
+    assert {row["iccid"]: micro(row["cost"]) for row in data["lines"] if row["cost"]} == dict(+costs)
+    for row in data["lines"]:
+        assert micro(row["charged"]) == charged[row["iccid"]]
+        assert total([*row["networks"], row["rest"], row["unattributed"]]) == micro(row["cost"])
+        assert total([*row["networks"], row["rest"], row["unattributed"]], "charged") == micro(row["charged"])
+        assert sum(map(micro, row["kinds"].values())) == micro(row["cost"])
+        for network in row["networks"]:
+            assert micro(network["cost"]) == places[row["iccid"], network["mcc"], network["mnc"]]
+    assert any(row["rest"] for row in data["lines"])
+
+
+async def test_lines_come_dearest_first_and_few_make_most_of_the_cost(demo: Stage) -> None:
+    data = (await demo.costs(limit=500))["data"]
+    costs = [micro(row["cost"]) for row in data["lines"]]
+    assert costs == sorted(costs, reverse=True) and len(costs) == data["lines_with_cost"] < 140
+    few = data["pareto"]["lines"]
+    assert sum(costs[: few - 1]) * 100 < sum(costs) * 80 <= sum(costs[:few]) * 100
+    assert micro(data["pareto"]["cost"]) == sum(costs[:few])
+
+
+async def test_countries_that_are_not_named_stand_together(demo: Stage) -> None:
+    whole, few = (await demo.costs(limit=500))["data"], (await demo.costs(limit=2))["data"]
+    assert few["countries"] == whole["countries"][:2]
+    rest = whole["countries"][2:]
+    assert few["other_countries"] == {
+        "countries": len(rest),
+        "cost": total(rest) / 1_000_000,
+        "charged": total(rest, "charged") / 1_000_000,
+    }
+
+
+async def test_pages_are_parts_of_one_ranking(demo: Stage) -> None:
+    whole = (await demo.costs(limit=500))["data"]["lines"]
+    asked, rows, after = demo.asked("subscriberUsageOverPeriod"), list[Any](), None
+    while True:
+        said = await demo.http.post(COSTS, json={**WINDOW, "limit": 17, **({"starting_after": after} if after else {})})
+        rows += said.json()["data"]["lines"]
+        if "link" not in said.headers:
+            break
+        after = said.headers["link"].partition("starting_after=")[2].partition(">")[0]
+    assert rows == whole
+    assert demo.asked("subscriberUsageOverPeriod") == asked
+
+
+class Forgetful(Sandbox):
+    """A network that has lost the first record of each day, but not what the day cost."""
+
+    async def handle(self, *given: Any, **named: Any) -> Answer:
+        answer = await super().handle(*given, **named)
+        if b'"subscriberUsageOverPeriod"' not in answer.body:
+            return answer
+        told = orjson.loads(answer.body)
+        for usage in told["subscriberUsageOverPeriod"].get("usages", []):
+            for day in usage["subsPeriodUsages"]:
+                del day["subsDailyUsages"][0]
+        return answer._replace(body=orjson.dumps(told))
+
+
+async def test_what_the_totals_have_and_the_records_have_not_is_shown_apart(tmp_path: Path) -> None:
+    async with open_stage(tmp_path, kind=Forgetful) as stage:
+        data = (await stage.costs())["data"]
+        first = {(cdr.line_id, cdr.at // DAY): cdr for cdr in reversed(records(stage))}
+        lost = sum(cdr.reseller_cost for cdr in first.values())
+        assert micro(data["cost"]) == sum(cdr.reseller_cost for cdr in records(stage))
+        assert micro(data["unattributed"]["cost"]) == lost > 0
+        assert micro(data["unattributed"]["charged"]) == sum(cdr.subscriber_cost for cdr in first.values())
+        assert total([*data["countries"], data["other_countries"], data["unattributed"]]) == micro(data["cost"])
+        assert sum(map(micro, data["kinds"].values())) + lost == micro(data["cost"])
+        for row in data["lines"]:
+            assert total([*row["networks"], row["rest"], row["unattributed"]]) == micro(row["cost"])
+
+
+async def test_a_line_that_cannot_be_read_is_counted(stage: Stage) -> None:
+    stage.trouble("subscriberUsageOverPeriod", code=7, times=1)
+    found = await stage.costs()
+    of = len(stage.lines())
+    assert (found["sampled"], found["of"]) == (of - 1, of)
+    assert found["incomplete"] == {"lines": 1, "reasons": ["The charging system did not answer for 1 lines."]}
+    again = await stage.costs()
+    assert (again["sampled"], again["incomplete"]) == (of, None)
+    assert micro(again["data"]["cost"]) == sum(cdr.reseller_cost for cdr in records(stage))
+
+
+async def test_a_fleet_that_cannot_be_read_has_no_cost_and_says_why(stage: Stage) -> None:
+    used = [line for line in stage.lines() if line.last_usage_at is not None]
+    stage.trouble("subscriberUsageOverPeriod", code=7, times=None)
+    found = await stage.costs()
+    assert found["incomplete"]["lines"] == found["of"] - found["sampled"] == len(used)
+    assert (found["data"]["cost"], found["data"]["lines"], found["data"]["pareto"]["lines"]) == (0, [], 0)
+    stage.trouble("listSubscriber", code=7, times=None)
+    stage.world.clock.advance(120)
+    said = await stage.http.post(COSTS, json=WINDOW)
+    assert (said.status_code, said.json()["ocs_code"]) == (502, 7)
+
+
+NO_RANGES: list[tuple[dict[str, Any], str]] = [
+    ({"end": "2027-01-14"}, "start"),
+    ({"start": "2027-01-14"}, "end"),
+    ({"start": "2027-01-15", "end": "2027-01-14"}, "start"),
+    ({"start": "2026-10-14", "end": "2027-01-14"}, "start"),
+    ({"start": "soon", "end": "2027-01-14"}, "start"),
+    ({**WINDOW, "limit": 0}, "limit"),
+    ({**WINDOW, "limit": 501}, "limit"),
+    ({**WINDOW, "threshold": 5}, "threshold"),
+    ({**WINDOW, "starting_after": "soon"}, "starting_after"),
+]
+
+
+@pytest.mark.parametrize(("body", "param"), NO_RANGES)
+async def test_what_is_no_question_is_refused_by_its_field(stage: Stage, body: dict[str, Any], param: str) -> None:
+    said = await stage.http.post(COSTS, json=body)
+    assert (said.status_code, said.json()["param"]) == (400, param)
+
+
+async def test_ninety_two_days_are_read_in_weeks(stage: Stage) -> None:
+    found = await stage.costs(start="2026-10-15")
+    assert found["data"]["window"] == {"start": "2026-10-15", "end": "2027-01-14", "days": 92, "provisional_from": "2027-01-13"}
+    assert micro(found["data"]["cost"]) == sum(cdr.reseller_cost for cdr in records(stage, "2026-10-15"))
+
+
+async def test_nobody_sees_what_anothers_lines_cost(stage: Stage) -> None:
+    other = await stage.world.caller(Tier.PRO, mode="managed", account=8103)
+    own = {line.iccid for line in stage.lines(8103)}
+    await stage.costs()
+    async with stage.world.client(other.secret) as http:
+        rows = (await http.post(COSTS, json=WINDOW)).json()["data"]["lines"]
+    assert rows and {row["iccid"] for row in rows} <= own
+
+
+async def test_whoever_brings_a_token_sees_all_accounts(stage: Stage) -> None:
+    other = await stage.world.caller(Tier.PRO, token=TOKEN)
+    async with stage.world.client(other.secret) as http:
+        rows = (await http.post(COSTS, json=WINDOW)).json()["data"]["lines"]
+    assert len({row["account_id"] for row in rows}) > 1
+
+
+async def test_a_tools_answer_is_short_and_has_a_way_to_the_rest(demo: Stage) -> None:
+    said = await demo.tool("high_cost_subscribers", dict(WINDOW))
+    text = said["content"][0]["text"]
+    assert len(text) < 6_000 and said["structuredContent"]["of"] == 140
+    assert len(said["structuredContent"]["data"]["lines"]) == 5
+    more = await demo.tool("high_cost_subscribers", {**WINDOW, "starting_after": said["_meta"]["next"]})
+    rows = said["structuredContent"]["data"]["lines"] + more["structuredContent"]["data"]["lines"]
+    assert rows == (await demo.costs(limit=10))["data"]["lines"]

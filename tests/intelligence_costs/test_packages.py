@@ -1,0 +1,236 @@
+"""Cheapest packages of real lines: the need is what the network recorded, and no set of one or two templates' packages is cheaper."""
+
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from clients.sandbox.ocs.entities import DATA, DAY, Line, Template
+from operations.intelligence import optimize_package
+from operations.services.package_cover import Option
+from operations.services.package_need import turns_in
+from registry.limits import Tier
+from tests.intelligence_costs.brute_force import Problem, covers, sets
+from tests.intelligence_costs.stage import PACKAGES, WINDOW, Stage
+
+pytestmark = pytest.mark.anyio
+FIRST = (date.fromisoformat(WINDOW["start"]) - date(1970, 1, 1)).days
+UNKNOWN = "8988303700009999999"
+
+
+def problem_of(stage: Stage, line: Line) -> Problem:
+    """The line's need of data by network, and what its sponsor's templates hold of it: from the network's own tables."""
+    amounts: dict[int, int] = {}
+    used = [False] * 28
+    for cdr in line.cdrs:
+        place = cdr.at // DAY - FIRST
+        if 0 <= place < 28:
+            used[place] = True
+            if cdr.usage_type == DATA:
+                amounts[cdr.network_id] = amounts.get(cdr.network_id, 0) + cdr.quantity
+    networks = sorted(amounts)
+    needs = tuple(-(-amounts[network] * 30 * 110 // (28 * 100)) for network in networks)
+    templates = [one for one in stage.network.templates.values() if fits(one, line)]
+    return Problem(tuple(option(stage, one, networks, turns_in(used, one.period_days)) for one in templates), (needs,))
+
+
+def fits(template: Template, line: Line) -> bool:
+    """Whether the line may get it."""
+    return not template.deleted and (template.reseller_id, template.sponsor_id) == (line.reseller_id, line.sim.sponsor_id)
+
+
+def option(stage: Stage, template: Template, networks: list[int], turns: int) -> Option:
+    """The template in thirty days."""
+    days, held = max(30, template.period_days), template.data_bytes or 0
+    works = frozenset(place for place, one in enumerate(networks) if one in stage.network.zones[template.zone_id].network_ids)
+    return Option(template.id, -(-template.cost * 30 // days), turns, (held * 30 // days,), works)
+
+
+def micro(euros: float) -> int:
+    return round(euros * 1_000_000)
+
+
+def chosen(problem: Problem, told: dict[str, Any]) -> list[Option]:
+    """The packages of a set that an answer told."""
+    by_id = {option.id: option for option in problem.options}
+    return [by_id[one["template_id"]] for one in told["packages"] for _ in range(one["count"])]
+
+
+async def test_a_line_is_told_what_it_needs_has_and_could_have(stage: Stage) -> None:
+    row = (await stage.packages(limit=1))["data"]["lines"][0]
+    found = await stage.packages(iccid=row["iccid"])
+    assert found.pop("method") == optimize_package.METHOD
+    assert found == snapshot(
+        {
+            "generated_at": "2027-01-15T12:00:00Z",
+            "sampled": 1,
+            "of": 1,
+            "incomplete": None,
+            "data": {
+                "start": "2026-12-18",
+                "end": "2027-01-14",
+                "now": 21.2364,
+                "saving": 11.814286,
+                "verdicts": {"change": 1},
+                "unpriced_templates": 0,
+                "templates": [
+                    {"template_id": 55014, "name": "Europe 1GB 30d", "days": 30, "data_mb": 1073.742, "cost": 4.9, "price": 4.9},
+                    {"template_id": 55015, "name": "Europe 3GB 30d", "days": 30, "data_mb": 3221.225, "cost": 9.9, "price": 9.9},
+                    {"template_id": 55034, "name": "Europe weekly 1GB", "days": 7, "data_mb": 1073.742, "cost": 3.9, "price": 3.9},
+                ],
+                "lines": [
+                    {
+                        "iccid": "8988303700000100021",
+                        "account_id": 8101,
+                        "verdict": "change",
+                        "saving": 11.814286,
+                        "need": {"data_mb": 960.923, "others": {}, "days": 20, "countries": ["FI", "GR"]},
+                        "now": {
+                            "price": 16.714286,
+                            "charged": 4.522114,
+                            "total": 21.2364,
+                            "packages": [{"template_id": 55034, "count": 5}],
+                        },
+                        "best": {"price": 4.9, "charged": 4.522114, "total": 9.422114, "packages": [{"template_id": 55014, "count": 1}]},
+                        "next": {"price": 9.9, "charged": 4.522114, "total": 14.422114, "packages": [{"template_id": 55015, "count": 1}]},
+                        "proven": True,
+                        "uncovered": [],
+                    }
+                ],
+            },
+        }
+    )
+
+
+@pytest.mark.rule("4.7.32")
+async def test_no_set_of_one_or_two_packages_is_cheaper(stage: Stage) -> None:
+    rows = {row["iccid"]: row for row in (await stage.packages())["data"]["lines"]}
+    looked = 0
+    for line in stage.lines():
+        row = rows.get(line.iccid)
+        if row is None or row["best"] is None or row["need"]["others"] or row["uncovered"] or not row["need"]["data_mb"]:
+            continue
+        problem, best = problem_of(stage, line), micro(row["best"]["price"])
+        for told in (row["best"], row["next"]):
+            packages = chosen(problem, told)
+            assert covers(problem, packages)
+            assert sum(one.price for one in packages) == micro(told["price"])
+        cheaper = [found for found in sets(problem, 2) if sum(one.price for one in found) < best]
+        assert not any(covers(problem, found) for found in cheaper)
+        assert row["proven"] and best <= micro(row["next"]["price"])
+        looked += 1
+    assert looked >= 5
+
+
+async def test_savings_are_what_is_paid_now_less_the_cheapest(demo: Stage) -> None:
+    data = (await demo.packages(limit=500))["data"]
+    savings = [micro(row["saving"]) for row in data["lines"]]
+    assert savings == sorted(savings, reverse=True) and sum(savings) == micro(data["saving"]) > 0
+    assert sum(micro(row["now"]["total"]) for row in data["lines"]) == micro(data["now"])
+    for row in data["lines"]:
+        for told in (row["now"], row["best"], row["next"]):
+            assert told is None or micro(told["total"]) == micro(told["price"]) + micro(told["charged"])
+        gain = micro(row["now"]["total"]) - micro(row["best"]["total"])
+        assert micro(row["saving"]) == (gain if row["verdict"] in ("change", "unused") else 0)
+    assert sum(data["verdicts"].values()) == 140 > len(data["lines"])
+    named = {one["template_id"] for row in data["lines"] for part in ("now", "best", "next") if row[part] for one in row[part]["packages"]}
+    assert {template["template_id"] for template in data["templates"]} <= named
+
+
+async def test_what_a_package_pays_in_no_template_any_more_has_no_replacement(stage: Stage) -> None:
+    for number, template in stage.network.templates.items():
+        stage.network.templates[number] = replace(template, deleted=True)
+    data = (await stage.packages())["data"]
+    assert set(data["verdicts"]) <= {"no_replacement", "unused", "keep"} and data["verdicts"]["no_replacement"] > 0
+    row = next(row for row in data["lines"] if row["verdict"] == "no_replacement")
+    assert (row["best"], row["next"], row["saving"]) == (None, None, 0) and row["uncovered"]
+
+
+async def test_templates_without_a_price_are_left_out_and_counted(stage: Stage) -> None:
+    for number, template in stage.network.templates.items():
+        if template.name.startswith("Europe"):
+            stage.network.templates[number] = replace(template, cost=0)
+    data = (await stage.packages())["data"]
+    assert data["unpriced_templates"] == sum(
+        one.cost == 0 and one.reseller_id == 7001 and not one.deleted for one in stage.network.templates.values()
+    )
+    best = {one["template_id"] for row in data["lines"] if row["best"] for one in row["best"]["packages"]}
+    assert all(stage.network.templates[number].cost for number in best)
+
+
+async def test_only_templates_of_the_lines_sponsor_and_reseller_are_offered(demo: Stage) -> None:
+    lines = {line.iccid: line for line in demo.lines()}
+    for row in (await demo.packages(limit=500))["data"]["lines"]:
+        for told in (row["best"], row["next"]):
+            assert all(
+                fits(demo.network.templates[one["template_id"]], lines[row["iccid"]]) for one in (told or {"packages": []})["packages"]
+            )
+
+
+async def test_anothers_line_and_none_are_not_found_alike(stage: Stage) -> None:
+    sibling, foreign = stage.lines(8103)[0], stage.lines(8201)[0]
+    said = [await stage.http.post(PACKAGES, json={"iccid": iccid}) for iccid in (sibling.iccid, foreign.iccid, UNKNOWN)]
+    bodies = [{**one.json(), "request_id": "*"} for one in said]
+    assert [one.status_code for one in said] == [404] * 3 and bodies[0] == bodies[1] == bodies[2]
+    assert stage.asked("subscriberUsageOverPeriod") == stage.asked("listSubscriberPrepaidPackages") == 0
+
+
+async def test_a_line_that_cannot_be_read_is_counted(stage: Stage) -> None:
+    stage.trouble("listSubscriberPrepaidPackages", code=7, times=1)
+    found = await stage.packages()
+    assert found["incomplete"] == {"lines": 1, "reasons": ["The charging system did not answer for 1 lines."]}
+    assert found["sampled"] == found["of"] - 1
+    assert (await stage.packages())["incomplete"] is None
+
+
+async def test_one_line_that_cannot_be_read_is_the_networks_failure(stage: Stage) -> None:
+    line = next(line for line in stage.lines() if line.cdrs)
+    stage.trouble("listSubscriberPrepaidPackages", code=7, times=None)
+    said = await stage.http.post(PACKAGES, json={"iccid": line.iccid})
+    assert (said.status_code, said.json()["ocs_code"]) == (502, 7)
+
+
+async def test_pages_are_parts_of_one_ranking(demo: Stage) -> None:
+    whole = (await demo.packages(limit=500))["data"]["lines"]
+    asked, rows, after = demo.asked("listSubscriberPrepaidPackages"), list[Any](), None
+    while True:
+        said = await demo.http.post(PACKAGES, json={"limit": 50, **({"starting_after": after} if after else {})})
+        rows += said.json()["data"]["lines"]
+        if "link" not in said.headers:
+            break
+        after = said.headers["link"].partition("starting_after=")[2].partition(">")[0]
+    assert rows == whole
+    assert demo.asked("listSubscriberPrepaidPackages") == asked
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"iccid": "8988"}, "iccid"),
+    ({"limit": 0}, "limit"),
+    ({"limit": 501}, "limit"),
+    ({"starting_after": "soon"}, "starting_after"),
+    ({"surprise": 1}, "surprise"),
+]
+
+
+@pytest.mark.parametrize(("body", "param"), BAD)
+async def test_what_is_no_question_is_refused_by_its_field(stage: Stage, body: dict[str, Any], param: str) -> None:
+    said = await stage.http.post(PACKAGES, json=body)
+    assert (said.status_code, said.json()["param"]) == (400, param)
+
+
+async def test_nobody_is_told_of_anothers_lines(stage: Stage) -> None:
+    await stage.packages()
+    other = await stage.world.caller(Tier.PRO, mode="managed", account=8103)
+    async with stage.world.client(other.secret) as http:
+        rows = (await http.post(PACKAGES, json={})).json()["data"]["lines"]
+    assert rows and {row["iccid"] for row in rows} <= {line.iccid for line in stage.lines(8103)}
+
+
+async def test_a_tools_answer_is_short_and_has_a_way_to_the_rest(demo: Stage) -> None:
+    said = await demo.tool("optimize_package", {})
+    assert len(said["content"][0]["text"]) < 6_000 and said["structuredContent"]["of"] == 140
+    more = await demo.tool("optimize_package", {"starting_after": said["_meta"]["next"]})
+    rows = said["structuredContent"]["data"]["lines"] + more["structuredContent"]["data"]["lines"]
+    assert rows == (await demo.packages(limit=10))["data"]["lines"]

@@ -1,0 +1,255 @@
+"""The market that a fleet is: where it goes, who it is, what it buys, and that nobody can be seen in it."""
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from clients.sandbox.ocs.signalling import country_of
+from operations.intelligence.marketing_intelligence import METHOD
+from operations.services.small_groups import FEWEST
+from tests.intelligence_fleet.stage import ACCOUNT, FOREIGN, MARKET, SIBLING, Stage, found, total
+
+pytestmark = pytest.mark.anyio
+USE, PACKAGES = "subscriberUsageOverPeriod", "listSubscriberPrepaidPackages"
+
+
+@pytest.mark.rule("4.7.41")
+async def test_an_operator_sees_the_whole_market(stage: Stage) -> None:
+    said = await found(stage.http, MARKET)
+    assert said.pop("method") == METHOD
+    assert said == snapshot(
+        {
+            "generated_at": "2027-01-15T12:00:00Z",
+            "sampled": 126,
+            "of": 126,
+            "incomplete": None,
+            "data": {
+                "first_day": "2026-12-18",
+                "last_day": "2027-01-14",
+                "in_stock": 14,
+                "countries": [
+                    {"country": "NO", "lines": 38, "home_lines": 38, "line_days": 61, "data_bytes": 5413101157},
+                    {"country": "DK", "lines": 15, "home_lines": None, "line_days": 25, "data_bytes": 2464403783},
+                    {"country": "SE", "lines": 11, "home_lines": 11, "line_days": 18, "data_bytes": 831150630},
+                    {"country": "DE", "lines": 8, "home_lines": 8, "line_days": 12, "data_bytes": 804028587},
+                    {"country": "FI", "lines": 7, "home_lines": None, "line_days": 15, "data_bytes": 1367901034},
+                    {"country": "other", "lines": 14, "home_lines": None, "line_days": 19, "data_bytes": 943316777},
+                ],
+                "more_countries": 0,
+                "segments": [
+                    {"segment": "at_home", "lines": 84, "data_bytes": 9887355033, "rule": "else: in one country"},
+                    {"segment": "dormant", "lines": 33, "data_bytes": 0, "rule": "ACTIVE, and no use"},
+                    {"segment": "other", "lines": 9, "data_bytes": 1936546935, "rule": ""},
+                ],
+                "package_lines": 126,
+                "packages": [
+                    {
+                        "template_id": 55028,
+                        "name": "World 1GB 30d",
+                        "price": 14.9,
+                        "lines": 26,
+                        "sold": 26,
+                        "sold_before": 0,
+                        "revenue": 387.4,
+                        "used_percent": 4.2,
+                    },
+                    {
+                        "template_id": 55027,
+                        "name": "World 500MB 15d",
+                        "price": 8.9,
+                        "lines": 22,
+                        "sold": 22,
+                        "sold_before": 0,
+                        "revenue": 195.8,
+                        "used_percent": 8.9,
+                    },
+                    {
+                        "template_id": 55013,
+                        "name": "Europe 500MB 7d",
+                        "price": 3.5,
+                        "lines": 17,
+                        "sold": 17,
+                        "sold_before": 0,
+                        "revenue": 59.5,
+                        "used_percent": 9.7,
+                    },
+                    {
+                        "template_id": 55014,
+                        "name": "Europe 1GB 30d",
+                        "price": 4.9,
+                        "lines": 14,
+                        "sold": 14,
+                        "sold_before": 0,
+                        "revenue": 68.6,
+                        "used_percent": 4.7,
+                    },
+                    {
+                        "template_id": 55029,
+                        "name": "World 5GB 30d",
+                        "price": 49.9,
+                        "lines": 11,
+                        "sold": 11,
+                        "sold_before": 0,
+                        "revenue": 548.9,
+                        "used_percent": 4.6,
+                    },
+                    {
+                        "template_id": 55015,
+                        "name": "Europe 3GB 30d",
+                        "price": 9.9,
+                        "lines": 9,
+                        "sold": 9,
+                        "sold_before": 0,
+                        "revenue": 89.1,
+                        "used_percent": 2.3,
+                    },
+                    {
+                        "template_id": 55031,
+                        "name": "Europe Business 5GB 30d",
+                        "price": 29.9,
+                        "lines": 6,
+                        "sold": 6,
+                        "sold_before": 0,
+                        "revenue": 179.4,
+                        "used_percent": 3.5,
+                    },
+                    {
+                        "template_id": 55034,
+                        "name": "Europe weekly 1GB",
+                        "price": 3.9,
+                        "lines": 6,
+                        "sold": 6,
+                        "sold_before": 0,
+                        "revenue": 23.4,
+                        "used_percent": 9.0,
+                    },
+                    {
+                        "template_id": None,
+                        "name": "",
+                        "price": None,
+                        "lines": 15,
+                        "sold": 18,
+                        "sold_before": 0,
+                        "revenue": 189.4,
+                        "used_percent": 5.8,
+                    },
+                ],
+                "more_packages": 0,
+                "upsell": [],
+                "trends": [
+                    {"figure": "data_bytes", "days": 14, "now": 11823901968, "before": 0, "change_percent": None},
+                    {"figure": "lines_in_use", "days": 14, "now": 89, "before": 0, "change_percent": None},
+                    {"figure": "lines_issued", "days": 28, "now": 32, "before": 0, "change_percent": None},
+                    {"figure": "packages_sold", "days": 28, "now": 129, "before": 0, "change_percent": None},
+                ],
+            },
+        }
+    )
+
+
+async def test_countries_are_those_of_the_networks_records(stage: Stage) -> None:
+    network = await stage.house.world.network()
+    lines, data = defaultdict[str, set[int]](set), defaultdict[str, int](int)
+    day = int(stage.house.world.clock.now()) // 86_400
+    for line in network.lines_of(ACCOUNT):
+        for cdr in (cdr for cdr in line.cdrs if day - 28 <= cdr.at // 86_400 < day):
+            country = country_of(network, cdr.network_id).iso2.upper()
+            lines[country].add(line.id)
+            data[country] += cdr.quantity if cdr.usage_type == 33 else 0
+    rows = {row["country"]: row for row in (await found(stage.http, MARKET))["data"]["countries"]}
+    for country in rows.keys() - {"other"}:
+        assert (rows[country]["lines"], rows[country]["data_bytes"]) == (len(lines[country]), data[country])
+    assert sum(row["data_bytes"] for row in rows.values()) == sum(data.values())
+
+
+@pytest.mark.rule("4.7.41")
+async def test_no_group_is_smaller_than_five_lines(stage: Stage) -> None:
+    for http in (stage.http, stage.all):
+        data = (await found(http, MARKET))["data"]
+        for name in ("countries", "segments", "packages", "upsell"):
+            assert all(row["lines"] >= FEWEST for row in data[name]), name
+        for row in data["countries"]:
+            assert (
+                row["home_lines"] is None or row["home_lines"] in {0, row["lines"]} or FEWEST <= row["home_lines"] <= row["lines"] - FEWEST
+            )
+
+
+async def test_every_line_is_in_one_segment(stage: Stage) -> None:
+    said = await found(stage.all, MARKET)
+    assert total(said["data"]["segments"], "lines") == said["sampled"] == said["of"]
+    assert said["of"] + said["data"]["in_stock"] == 320
+    assert total(said["data"]["countries"], "data_bytes") == total(said["data"]["segments"], "data_bytes")
+
+
+async def test_fewer_rows_are_shown_when_fewer_are_asked_for(stage: Stage) -> None:
+    whole, part = await found(stage.http, MARKET), await found(stage.http, MARKET, limit=2)
+    assert part["data"]["countries"] == whole["data"]["countries"][:2]
+    assert part["data"]["more_countries"] == len(whole["data"]["countries"]) - 2
+    assert part["data"]["packages"] == whole["data"]["packages"][:2]
+    assert part["data"]["more_packages"] == len(whole["data"]["packages"]) - 2
+
+
+async def test_figures_are_kept_for_a_minute_and_days_for_longer(stage: Stage) -> None:
+    first = await found(stage.http, MARKET)
+    weeks, lists = stage.calls(USE), stage.calls(PACKAGES)
+    assert (await found(stage.http, MARKET), stage.calls(USE), stage.calls(PACKAGES)) == (first, weeks, lists)
+    stage.forget()
+    again = await found(stage.http, MARKET)
+    assert (again["data"], stage.calls(USE)) == (first["data"], weeks)
+    assert stage.calls(PACKAGES) == 2 * lists
+
+
+async def test_the_next_day_only_days_that_are_not_known_or_not_final_are_read(stage: Stage) -> None:
+    await found(stage.http, MARKET)
+    weeks = stage.calls(USE)
+    stage.house.world.clock.advance(86_400)
+    await found(stage.http, MARKET)
+    assert stage.calls(USE) - weeks <= 126
+
+
+async def test_what_could_not_be_read_is_counted_and_read_when_asked_again(stage: Stage) -> None:
+    stage.trouble(USE, code=3, times=20)
+    partial = await found(stage.http, MARKET)
+    assert partial["incomplete"] == snapshot({"lines": 8, "reasons": ["The charging system did not answer for 8 lines."]})
+    assert partial["sampled"] + partial["incomplete"]["lines"] == partial["of"]
+    whole = await found(stage.http, MARKET)
+    assert (whole["incomplete"], whole["sampled"]) == (None, whole["of"])
+
+
+async def test_without_the_catalogue_there_are_no_prices_and_it_is_said(stage: Stage) -> None:
+    stage.trouble("listPrepaidPackageTemplate", code=3, times=None)
+    said = await found(stage.http, MARKET)
+    assert said["incomplete"] == snapshot(
+        {"lines": 0, "reasons": ["The catalogue could not be read: there are no prices, and nothing is said of what could be sold."]}
+    )
+    assert {row["price"] for row in said["data"]["packages"]} == {None} and said["data"]["upsell"] == []
+
+
+@pytest.mark.parametrize("method", [USE, PACKAGES, "listSubscriber"])
+async def test_a_fleet_of_which_nothing_can_be_read_is_the_networks_failure(stage: Stage, method: str) -> None:
+    stage.trouble(method, code=3, times=None)
+    said = await stage.http.post(MARKET, json={})
+    assert (said.status_code, said.json()["ocs_code"]) == (502, 3)
+    assert stage.calls(USE) < 200  # of 504
+
+
+async def test_anothers_account_is_not_found(stage: Stage) -> None:
+    refusals = [await stage.http.post(MARKET, json={"accountId": SIBLING}), await stage.all.post(MARKET, json={"accountId": FOREIGN})]
+    assert {said.status_code for said in refusals} == {404}
+    assert stage.calls(USE, PACKAGES, "listSubscriber") == 0
+    assert (await found(stage.all, MARKET, accountId=8104))["of"] == 36
+
+
+@pytest.mark.parametrize("body", [{"limit": 0}, {"limit": 501}, {"accountId": 0}, {"starting_after": "1"}])
+async def test_what_is_malformed_is_refused_and_shown(stage: Stage, body: dict[str, Any]) -> None:
+    said = await stage.http.post(MARKET, json=body)
+    assert said.status_code == 400 and said.json()["param"] == next(iter(body))
+
+
+async def test_a_model_gets_little_and_the_same_figures(stage: Stage) -> None:
+    async with stage.house.connect(stage.managed) as client:
+        shown = await client.call_tool("marketing_intelligence", {})
+    assert shown.structured_content == await found(stage.http, MARKET, limit=6)
+    assert sum(len(block.text) for block in shown.content if block.type == "text") < 6_000

@@ -1,0 +1,73 @@
+"""Reports of fleets: what strangers may read holds no word of anybody else's."""
+
+from typing import Any
+
+import pytest
+
+from operations.intelligence.sheets import fleet_health, marketing_intelligence
+from operations.services.sheet import Sheet
+from tests.intelligence_fleet.stage import HEALTH, MARKET, Stage, found
+
+pytestmark = pytest.mark.anyio
+CANARY = "Canary 4711"
+
+
+async def renamed(stage: Stage) -> None:
+    """Whatever somebody may name has the name."""
+    network = await stage.house.world.network()
+    for thing in (*network.accounts.values(), *network.templates.values()):
+        thing.name = CANARY
+
+
+def private(sheet: Sheet) -> set[Any]:
+    """Values of columns that strangers do not see."""
+    return {
+        value
+        for table in sheet["tables"]
+        for place, column in enumerate(table["columns"])
+        if column["kind"] in ("text", "line")
+        for value in (row[place] for row in table["rows"])
+    }
+
+
+def public(sheet: Sheet) -> str:
+    """All the rest."""
+    tables = [
+        [
+            table["title"],
+            table["note"],
+            [
+                [value for place, value in enumerate(row) if table["columns"][place]["kind"] not in ("text", "line")]
+                for row in table["rows"]
+            ],
+        ]
+        for table in sheet["tables"]
+    ]
+    return str([sheet["title"], sheet["headline"], sheet["figures"], sheet["charts"], tables])
+
+
+async def test_names_stand_where_strangers_do_not_look(stage: Stage) -> None:
+    await renamed(stage)
+    health: Any = await found(stage.all, HEALTH)
+    market: Any = await found(stage.all, MARKET)
+    for sheet in (fleet_health.sheet(health), marketing_intelligence.sheet(market)):
+        assert CANARY in private(sheet) and CANARY not in public(sheet)
+
+
+async def test_every_row_has_a_value_for_every_column_and_every_chart_one_for_every_place(stage: Stage) -> None:
+    health: Any = await found(stage.all, HEALTH)
+    market: Any = await found(stage.all, MARKET)
+    for sheet in (fleet_health.sheet(health), marketing_intelligence.sheet(market)):
+        assert all(len(row) == len(table["columns"]) for table in sheet["tables"] for row in table["rows"])
+        assert all(len(series["values"]) == len(chart["places"]) for chart in sheet["charts"] for series in chart["series"])
+
+
+async def test_a_report_says_at_once_how_it_stands(stage: Stage) -> None:
+    health: Any = await found(stage.http, HEALTH)
+    market: Any = await found(stage.http, MARKET)
+    assert fleet_health.sheet(health)["headline"] == (
+        "The fleet scores 62.7 of 100: 89 of 126 issued lines were used in 30 days. First: order esims."
+    )
+    assert marketing_intelligence.sheet(market)["headline"] == (
+        "Lines were used in 5 countries with five lines or more; 0 lines could be sold something."
+    )

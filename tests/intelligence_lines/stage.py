@@ -1,0 +1,121 @@
+"""The composites about how lines are used, behind both doors: over a small network, and over a planted one whose truth is known."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import orjson
+
+from clients.sandbox.ocs.entities import Line
+from clients.sandbox.ocs.faults import Fault
+from clients.sandbox.ocs.sandbox import Sandbox
+from clients.sandbox.ocs.seed.build import build
+from clients.sandbox.ocs.state import World as Network
+from operations.intelligence import churn_risk, detect_usage_anomalies
+from registry.call import Call
+from registry.catalogue import Catalogue, Toolset
+from registry.limits import Limits, Tier
+from tests.mcp.house import SETTINGS, House, request
+from tests.originals import Original
+from tests.sandbox.planted import original
+from tests.world import NOON, Credentials, World, no_sleep, open_world
+from transports.http.asgi import Receive, Scope, Send
+from transports.http.inner import Inner
+from transports.mcp.app import PATHS, McpDoor
+
+CATALOGUE = Catalogue([Toolset("intelligence", "Lines.", (churn_risk, detect_usage_anomalies))])
+CHURN, ANOMALIES = "/v1/intelligence/churn-risk", "/v1/intelligence/detect-usage-anomalies"
+SMALL, PLANTED = 24, 400
+SEED = 1
+
+
+@cache
+def small() -> Original[Network]:
+    """Eight lines of the account after seventy days of life."""
+    return Original(build(SEED, int(NOON), history_days=70, lines=SMALL))
+
+
+@dataclass(slots=True)
+class Stage:
+    """The service, its network, and the operator of account 8101."""
+
+    house: House
+    network: Network
+    who: Credentials
+    http: httpx.AsyncClient
+
+    @property
+    def world(self) -> World:
+        return self.house.world
+
+    def lines(self, account: int = 8101) -> list[Line]:
+        """The lines of an account."""
+        return list(self.network.lines_of(account))
+
+    def asked(self, *methods: str) -> int:
+        """How often the network was asked so."""
+        return sum(call.method in methods for call in self.world.sandbox.calls)
+
+    def trouble(self, method: str, **kind: Any) -> None:
+        """What calls of a method meet."""
+        self.world.sandbox.faults.add(Fault(method, **kind))
+
+    async def churn(self, **given: Any) -> dict[str, Any]:
+        """Lines at risk."""
+        return await found(self.http, CHURN, **given)
+
+    async def anomalies(self, **given: Any) -> dict[str, Any]:
+        """What stands out."""
+        return await found(self.http, ANOMALIES, **given)
+
+    async def tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """A tool's result, as a model gets it."""
+        said = await self.house.post(request("tools/call", name=name, arguments=arguments), secret=self.who.secret)
+        return orjson.loads(said.content)["result"]
+
+
+class Told(NamedTuple):
+    """A fleet, and all that is told of it."""
+
+    lines: list[Line]
+    churn: dict[str, Any]
+    anomalies: dict[str, Any]
+
+    @property
+    def iccids(self) -> set[str]:
+        return {line.iccid for line in self.lines}
+
+
+async def found(http: httpx.AsyncClient, path: str, **given: Any) -> dict[str, Any]:
+    """An answer."""
+    said = await http.post(path, json=given)
+    assert said.status_code == 200, said.text
+    return said.json()
+
+
+@asynccontextmanager
+async def open_stage(folder: Path, *, planted: bool = False) -> AsyncGenerator[Stage]:
+    """A faultless service."""
+    doors: list[McpDoor] = []
+
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        await doors[0](scope, receive, send)
+
+    first = original(SEED, PLANTED) if planted else small()
+    sandbox = Sandbox(first.copy, wall=lambda: NOON, sleep=no_sleep)
+    limits = Limits(burst_enabled=False)
+    async with open_world(folder, CATALOGUE, limits=limits, sandbox=sandbox, inner=Inner(inner, PATHS)) as world:
+
+        def report(call: Call, error: BaseException) -> None:
+            world.faults.append((call.request_id, call.operation.id, error))
+
+        doors.append(McpDoor(CATALOGUE, world.pipeline, SETTINGS, report))
+        network, who = await world.network(), await world.caller(Tier.PRO, mode="managed", account=8101)
+        world.clock.wall = float(network.now)
+        async with doors[0].running(), world.client(who.secret) as http:
+            yield Stage(House(world, doors[0]), network, who, http)
+        assert world.faults == []

@@ -1,0 +1,214 @@
+"""Days unlike the others: over HTTP and MCP, for a fleet and for one line."""
+
+from collections import Counter
+from datetime import date, timedelta
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from inline_snapshot import snapshot
+
+from clients.sandbox.ocs import charging
+from clients.sandbox.ocs.entities import DATA, DAY, Line
+from clients.sandbox.ocs.seed.plant_truth import Truth
+from operations.intelligence.detect_usage_anomalies import METHOD
+from operations.intelligence.sheets.detect_usage_anomalies import sheet
+from tests.intelligence_lines.stage import ANOMALIES, PLANTED, SEED, Stage, Told
+from tests.sandbox.planted import planted
+
+pytestmark = pytest.mark.anyio
+
+
+def truth_of(told: Told) -> tuple[Truth, set[str]]:
+    """What is true, and the lines that the caller has."""
+    return planted(SEED, PLANTED).truth, told.iccids
+
+
+def days_of(row: dict[str, Any]) -> set[date]:
+    """The days of an anomaly."""
+    first = date.fromisoformat(row["day"])
+    return {first + timedelta(days=place) for place in range(row["observed"] if row["kind"] == "silence" else 1)}
+
+
+async def test_a_small_fleet_is_searched(stage: Stage) -> None:
+    line = max(stage.lines(), key=lambda line: len(line.cdrs))
+    data = Counter[int]()
+    for cdr in line.cdrs:
+        data[cdr.at // DAY] += cdr.quantity if cdr.usage_type == DATA else 0
+    burst(stage, line, 9, 10 * max(data.values()))
+    said = await stage.anomalies()
+    assert said.pop("method") == METHOD
+    assert said == snapshot(
+        {
+            "generated_at": "2027-01-15T12:00:00Z",
+            "sampled": 9,
+            "of": 10,
+            "incomplete": None,
+            "data": {
+                "window": {"first": "2026-12-18", "last": "2027-01-14", "line_days": 95},
+                "false_alarms": {"threshold": 2.8, "per_1000_line_days": 2.6, "expected": 0.2},
+                "not_judged": {"stock": 1, "never_used": 0, "ended": 0, "unused": 0},
+                "lines": 1,
+                "kinds": {"spike": 1, "silence": 0, "cost": 0},
+                "days": [{"day": "2027-01-06", "spike": 1, "silence": 0, "cost": 0}],
+                "anomalies": [
+                    {
+                        "iccid": "8988303700000100054",
+                        "day": "2027-01-06",
+                        "kind": "spike",
+                        "unit": "bytes",
+                        "observed": 4456622055,
+                        "expected": {"least": 9231974, "most": 767428016},
+                        "score": 8.6,
+                        "country": "DE",
+                        "usual_country": "DE",
+                        "context": ["outside_package"],
+                    }
+                ],
+            },
+        }
+    )
+
+
+def burst(stage: Stage, line: Line, days_ago: int, bytes_: int) -> None:
+    """Much data on one day, paid by a balance that is deep enough."""
+    last = line.cdrs[-1]
+    line.use_account, line.balance = False, 10**12
+    at = (stage.network.now // DAY - days_ago) * DAY + 50_000
+    charging.serve(stage.network, line, DATA, bytes_, last.network_id, at)
+
+
+@pytest.mark.rule("4.7.11")
+async def test_days_that_were_made_to_stand_out_are_found(told: Told) -> None:
+    truth, mine = truth_of(told)
+    said = told.anomalies
+    shown = {(row["iccid"], date.fromisoformat(row["day"])) for row in said["data"]["anomalies"] if row["kind"] == "spike"}
+    true = {(iccid, day) for iccid, days in truth.spikes.items() if iccid in mine for day in days}
+    assert len(shown & true) >= 0.8 * len(true) > 0
+
+
+@pytest.mark.rule("4.7.11")
+async def test_silences_of_regular_lines_are_found(told: Told) -> None:
+    truth, mine = truth_of(told)
+    said = told.anomalies
+    silent = {iccid: {*days} for iccid, days in truth.silences.items() if iccid in mine}
+    rows = [row for row in said["data"]["anomalies"] if row["kind"] == "silence"]
+    assert silent
+    for iccid, days in silent.items():
+        assert any(days_of(row) & days for row in rows if row["iccid"] == iccid)
+
+
+@pytest.mark.parametrize("role", ["regular_heavy", "weekday", "first_trip"])
+async def test_what_only_looks_unusual_raises_hardly_any_alarm(told: Told, role: str) -> None:
+    truth, mine = truth_of(told)
+    lines = mine & {*truth.negatives[role]}
+    said = told.anomalies
+    alarms = [row for row in said["data"]["anomalies"] if row["iccid"] in lines and row["kind"] != "cost"]
+    assert lines
+    assert len(alarms) <= 1
+
+
+async def test_every_anomaly_lies_outside_what_was_expected(told: Told) -> None:
+    data = told.anomalies["data"]
+    for row in data["anomalies"]:
+        assert row["observed"] > row["expected"]["most"] >= row["expected"]["least"] >= 0
+        assert data["window"]["first"] <= row["day"] <= data["window"]["last"]
+        assert row["unit"] == {"spike": "bytes", "silence": "days", "cost": "eur"}[row["kind"]]
+    assert [row["score"] for row in data["anomalies"]] == sorted((row["score"] for row in data["anomalies"]), reverse=True)
+
+
+async def test_counts_are_those_of_the_rows(told: Told) -> None:
+    said = told.anomalies
+    data = said["data"]
+    rows = data["anomalies"]
+    assert data["lines"] == len({row["iccid"] for row in rows})
+    for kind, count in data["kinds"].items():
+        assert count == sum(row["kind"] == kind for row in rows) == sum(day[kind] for day in data["days"])
+    assert said["sampled"] + sum(data["not_judged"].values()) == said["of"] == len(told.lines)
+    assert data["false_alarms"]["expected"] == round(data["window"]["line_days"] * data["false_alarms"]["per_1000_line_days"] / 1000, 1)
+
+
+async def test_one_line_alone_is_judged_as_in_its_fleet(fleet: Stage) -> None:
+    data = (await fleet.anomalies(limit=500))["data"]
+    iccid = data["anomalies"][0]["iccid"]
+    said = await fleet.anomalies(iccid=iccid)
+    assert (said["sampled"], said["of"]) == (1, 1)
+    assert said["data"]["anomalies"] == [row for row in data["anomalies"] if row["iccid"] == iccid]
+
+
+async def test_pages_show_one_state(fleet: Stage) -> None:
+    whole = (await fleet.anomalies(limit=500))["data"]["anomalies"]
+    asked = fleet.asked("subscriberUsageOverPeriod", "listSubscriber")
+    pages, cursor = [], None
+    while True:
+        said = await fleet.http.post(ANOMALIES, json={"limit": 7} | ({"starting_after": cursor} if cursor else {}))
+        pages += said.json()["data"]["anomalies"]
+        if "next" not in said.links:
+            break
+        cursor = httpx.URL(said.links["next"]["url"]).params["starting_after"]
+    assert pages == whole
+    assert fleet.asked("subscriberUsageOverPeriod", "listSubscriber") == asked
+
+
+async def test_what_is_known_already_is_not_read_again(fleet: Stage) -> None:
+    await fleet.churn()
+    asked = fleet.asked("subscriberUsageOverPeriod")
+    await fleet.anomalies()
+    assert fleet.asked("subscriberUsageOverPeriod") == asked
+
+
+async def test_a_line_that_is_not_answered_for_is_counted(fleet: Stage) -> None:
+    fleet.trouble("subscriberUsageOverPeriod", status=500, times=40)
+    said = await fleet.anomalies(limit=500)
+    missing = said["incomplete"]["lines"]
+    assert missing > 0
+    assert said["sampled"] + missing + sum(said["data"]["not_judged"].values()) == said["of"]
+    assert (await fleet.anomalies(limit=500))["incomplete"] is None
+
+
+async def test_a_foreign_line_is_not_found(stage: Stage) -> None:
+    said = await stage.http.post(ANOMALIES, json={"iccid": stage.lines(8103)[0].iccid})
+    assert said.status_code == 404
+    assert stage.asked("subscriberUsageOverPeriod") == 0
+
+
+async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: Stage) -> None:
+    result = await fleet.tool("detect_usage_anomalies", {})
+    said = result["structuredContent"]
+    assert len(said["data"]["anomalies"]) == 8
+    assert len(orjson.dumps(said)) < 6_000
+    rest = await fleet.tool("detect_usage_anomalies", {"starting_after": result["_meta"]["next"]})
+    whole = (await fleet.anomalies(limit=16))["data"]["anomalies"]
+    assert [*said["data"]["anomalies"], *rest["structuredContent"]["data"]["anomalies"]] == whole
+
+
+async def test_the_sheet_names_lines_in_cells_of_lines_alone(fleet: Stage) -> None:
+    said = await fleet.anomalies()
+    made = sheet(said)  # pyright: ignore[reportArgumentType]  # an answer as it came over HTTP
+    assert made["headline"] == snapshot("23 lines stand out in four weeks: 13 data spikes, 3 spikes of cost outside packages, 12 silences.")
+    assert [(figure["label"], figure["value"]) for figure in made["figures"]] == snapshot(
+        [
+            ("Data spikes", 13),
+            ("Silences", 12),
+            ("Cost outside packages", 3),
+            ("Lines looked into", 119),
+            ("Days of lines compared", 2107),
+            ("False alarms to expect", 5.5),
+            ("Lines not used in these weeks", 2),
+        ]
+    )
+    assert [[column["kind"] for column in table["columns"]] for table in made["tables"]] == snapshot(
+        [
+            ["line", "day", "bytes", "bytes", "number", "country", "country", "word"],
+            ["line", "day", "money", "money", "number", "country", "country", "word"],
+            ["line", "day", "days", "days", "number", "word"],
+        ]
+    )
+    assert len(made["charts"][0]["places"]) == 28
+    for series in made["charts"][0]["series"]:
+        assert len(series["values"]) == 28
+    for table in made["tables"]:
+        assert all(len(row) == len(table["columns"]) for row in table["rows"])
+    rest = orjson.dumps({**made, "tables": [{**table, "rows": [row[1:] for row in table["rows"]]} for table in made["tables"]]}).decode()
+    assert "8988" not in rest

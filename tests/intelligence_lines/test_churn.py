@@ -1,0 +1,232 @@
+"""Which lines are about to be given up: over HTTP and MCP, for a fleet and for one line."""
+
+import httpx
+import orjson
+import pytest
+from inline_snapshot import snapshot
+
+from operations.intelligence.churn_risk import METHOD
+from operations.intelligence.sheets.churn_risk import sheet
+from operations.services.churn_score import BANDS
+from registry.limits import Tier
+from registry.restrictions import Restrictions
+from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, Stage, Told, found
+from tests.sandbox.planted import planted
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_small_fleet_is_ranked_worst_first(stage: Stage) -> None:
+    said = await stage.churn()
+    assert said.pop("method") == METHOD
+    assert said == snapshot(
+        {
+            "generated_at": "2027-01-15T12:00:00Z",
+            "sampled": 9,
+            "of": 10,
+            "incomplete": None,
+            "data": {
+                "bands": {"high": {"at_least": 50, "lines": 0}, "medium": {"at_least": 30, "lines": 0}, "low": {"at_least": 0, "lines": 9}},
+                "not_scored": {"stock": 1, "never_used": 0, "ended": 0, "lapsed": 0},
+                "lines": [
+                    {
+                        "iccid": "8988303700000100070",
+                        "score": 15.0,
+                        "band": "low",
+                        "last_use": "2027-01-15",
+                        "factors": [{"name": "trend_percent_per_week", "value": -37.5, "weight": 15.0}],
+                    },
+                    {
+                        "iccid": "8988303700000100062",
+                        "score": 7.0,
+                        "band": "low",
+                        "last_use": "2027-01-15",
+                        "factors": [{"name": "trend_percent_per_week", "value": -16.667, "weight": 7.0}],
+                    },
+                    {
+                        "iccid": "8988303700000100013",
+                        "score": 0.8,
+                        "band": "low",
+                        "last_use": "2027-01-12",
+                        "factors": [{"name": "silent_days", "value": 2, "weight": 0.8}],
+                    },
+                    {"iccid": "8988303700000100021", "score": 0, "band": "low", "last_use": "2027-01-15", "factors": []},
+                    {"iccid": "8988303700000100039", "score": 0, "band": "low", "last_use": "2027-01-13", "factors": []},
+                    {"iccid": "8988303700000100047", "score": 0, "band": "low", "last_use": "2027-01-14", "factors": []},
+                    {"iccid": "8988303700000100054", "score": 0, "band": "low", "last_use": "2027-01-15", "factors": []},
+                    {"iccid": "8988303700000100088", "score": 0, "band": "low", "last_use": "2027-01-15", "factors": []},
+                    {"iccid": "8988303700000100096", "score": 0, "band": "low", "last_use": "2027-01-13", "factors": []},
+                ],
+            },
+        }
+    )
+
+
+async def test_one_line_is_told_with_a_sentence_for_each_factor(fleet: Stage) -> None:
+    worst = (await fleet.churn(limit=1))["data"]["lines"][0]
+    said = await fleet.churn(iccid=worst["iccid"])
+    assert (said["sampled"], said["of"]) == (1, 1)
+    row = said["data"]["lines"][0]
+    reasons = row.pop("reasons")
+    assert row == worst
+    assert len(reasons) == len(row["factors"])
+    assert reasons == snapshot(
+        [
+            "Silent for 24 days; 19 of 32 days before had use, and such a line is silent so long at odds of 0.00033.",
+            "Days with use fell by 17 % of their mean a week before that.",
+            "No package is in force since 24 whole days.",
+        ]
+    )
+
+
+@pytest.mark.rule("4.7.10")
+async def test_the_factors_add_up_to_every_score(told: Told) -> None:
+    rows = told.churn["data"]["lines"]
+    assert len(rows) > 80
+    for row in rows:
+        assert round(sum(factor["weight"] for factor in row["factors"]), 1) == row["score"] <= 100
+        assert all(factor["weight"] > 0 for factor in row["factors"])
+        assert row["score"] >= BANDS[row["band"]]
+    assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
+
+
+async def test_every_line_is_scored_or_counted_apart(told: Told) -> None:
+    said = told.churn
+    data = said["data"]
+    assert said["incomplete"] is None
+    assert sum(band["lines"] for band in data["bands"].values()) == said["sampled"] == len(data["lines"])
+    assert said["sampled"] + sum(data["not_scored"].values()) == said["of"] == len(told.lines)
+    assert data["not_scored"]["stock"] == sum(line.sim.status == "FREE" and line.last_usage_at is None for line in told.lines)
+    assert data["not_scored"]["ended"] == sum(line.status in ("DISCONNECTED", "END_OF_LIFE") for line in told.lines)
+
+
+@pytest.mark.rule("4.7.10")
+async def test_lines_that_were_made_to_leave_are_mostly_at_high_risk(told: Told) -> None:
+    truth = planted(SEED, PLANTED).truth
+    high = {row["iccid"] for row in told.churn["data"]["lines"] if row["band"] == "high"}
+    judged = high & {*truth.gone, *truth.staying}
+    assert len(judged & {*truth.gone}) >= 0.75 * len(judged) > 0
+    assert len(high & {*truth.churn}) >= 0.7 * len(told.iccids & {*truth.churn}) > 0
+
+
+async def test_who_only_pauses_is_not_at_high_risk(told: Told) -> None:
+    rows = told.churn["data"]["lines"]
+    pausing = {*planted(SEED, PLANTED).truth.negatives["pause"]}
+    found_ = [row["band"] for row in rows if row["iccid"] in pausing]
+    assert found_
+    assert found_.count("high") <= len(found_) // 3
+
+
+async def test_packages_are_read_of_silent_lines_alone(fleet: Stage) -> None:
+    said = await fleet.churn(limit=500)
+    silent = sum(
+        any(factor["name"] == "silent_days" and factor["value"] >= 3 for factor in row["factors"]) for row in said["data"]["lines"]
+    )
+    assert silent <= fleet.asked("listSubscriberPrepaidPackages") < said["sampled"] / 2
+
+
+async def test_pages_show_one_state(fleet: Stage) -> None:
+    whole = (await fleet.churn(limit=500))["data"]["lines"]
+    asked = fleet.asked("subscriberUsageOverPeriod", "listSubscriber", "listSubscriberPrepaidPackages")
+    pages, cursor = [], None
+    while True:
+        given = {"limit": 40} | ({"starting_after": cursor} if cursor else {})
+        said = await fleet.http.post(CHURN, json=given)
+        pages += said.json()["data"]["lines"]
+        if "next" not in said.links:
+            break
+        cursor = httpx.URL(said.links["next"]["url"]).params["starting_after"]
+        fleet.lines()[0].last_usage_at = None  # nothing of a later state is seen
+    assert pages == whole
+    assert fleet.asked("subscriberUsageOverPeriod", "listSubscriber", "listSubscriberPrepaidPackages") == asked
+
+
+async def test_a_line_that_is_not_answered_for_is_counted(fleet: Stage) -> None:
+    fleet.trouble("subscriberUsageOverPeriod", status=500, times=40)
+    said = await fleet.churn(limit=500)
+    missing = said["incomplete"]["lines"]
+    assert missing > 0
+    assert said["incomplete"]["reasons"] == [f"The charging system did not answer for {missing} lines."]
+    assert said["sampled"] + missing + sum(said["data"]["not_scored"].values()) == said["of"]
+    again = await fleet.churn(limit=500)
+    assert again["incomplete"] is None
+    assert again["sampled"] == said["sampled"] + missing
+
+
+async def test_a_fleet_of_which_nothing_can_be_read_is_no_fleet_without_risk(stage: Stage) -> None:
+    stage.trouble("subscriberUsageOverPeriod", status=500, times=10_000)
+    said = await stage.http.post(CHURN, json={})
+    assert said.status_code == 502
+
+
+@pytest.mark.parametrize("iccid", ["foreign", "8988303700009999999"])
+async def test_a_foreign_line_is_not_found_like_an_unknown_one(stage: Stage, iccid: str) -> None:
+    if iccid == "foreign":
+        iccid = stage.lines(8103)[0].iccid
+    said = await stage.http.post(CHURN, json={"iccid": iccid})
+    assert said.status_code == 404
+    body = said.json()
+    del body["request_id"]
+    assert body == snapshot(
+        {
+            "error": "Your account has no line with this ICCID",
+            "code": "not_found",
+            "param": "iccid",
+            "hint": "list_subscribers finds lines by the beginning or the last digits of an ICCID, or by name",
+        }
+    )
+
+
+async def test_a_line_that_was_never_used_has_no_score(stage: Stage) -> None:
+    fresh = next(line for line in stage.lines() if line.sim.status == "FREE")
+    said = await stage.churn(iccid=fresh.iccid)
+    assert said["data"]["lines"] == []
+    assert said["data"]["not_scored"] == {"stock": 1, "never_used": 0, "ended": 0, "lapsed": 0}
+    assert stage.asked("subscriberUsageOverPeriod") == 0
+
+
+async def test_a_tool_answers_in_few_characters_and_says_how_to_see_more(fleet: Stage) -> None:
+    result = await fleet.tool("churn_risk", {})
+    said = result["structuredContent"]
+    assert len(said["data"]["lines"]) == 10
+    assert len(orjson.dumps(said)) < 6_000
+    rest = await fleet.tool("churn_risk", {"starting_after": result["_meta"]["next"]})
+    whole = (await fleet.churn(limit=20))["data"]["lines"]
+    assert [*said["data"]["lines"], *rest["structuredContent"]["data"]["lines"]] == whole
+
+
+async def test_a_key_for_one_line_does_not_see_a_fleet(stage: Stage) -> None:
+    _, secret = await stage.world.key(stage.who.person, stage.who.organisation, restrictions=Restrictions(iccids=(stage.lines()[0].iccid,)))
+    async with stage.world.client(secret) as http:
+        assert (await http.post(CHURN, json={})).status_code == 403
+
+
+async def test_an_own_token_sees_the_lines_of_all_its_accounts(stage: Stage) -> None:
+    own = await stage.world.caller(Tier.FREE, token="sandbox-7001-token")
+    async with stage.world.client(own.secret) as http:
+        said = await found(http, CHURN)
+    assert said["of"] == sum(len(stage.lines(account)) for account in (8101, 8102, 8103, 8104))
+
+
+async def test_the_sheet_names_lines_in_cells_of_lines_alone(fleet: Stage) -> None:
+    said = await fleet.churn()
+    made = sheet(said)  # pyright: ignore[reportArgumentType]  # an answer as it came over HTTP
+    assert made["headline"] == snapshot("10 of 119 lines in use are at high risk of being given up.")
+    assert [figure["value"] for figure in made["figures"]] == snapshot([10, 10, 99, 1, 1, 14, 5])
+    assert [(chart["title"], chart["places"], chart["series"]) for chart in made["charts"]] == snapshot(
+        [
+            ("Lines by band", ["High", "Medium", "Low"], [{"label": "Lines", "values": [10, 10, 99]}]),
+            (
+                "Points by factor, mean of the lines below",
+                ["Silence", "Fewer days with use", "No package", "Not active", "No balance"],
+                [{"label": "Points", "values": [9.3, 2.3, 2.1, 0.2, 0.2]}],
+            ),
+        ]
+    )
+    table = made["tables"][0]
+    assert [column["kind"] for column in table["columns"]] == snapshot(
+        ["line", "number", "word", "day", "number", "number", "number", "number", "number"]
+    )
+    assert all(len(row) == len(table["columns"]) for row in table["rows"])
+    rest = orjson.dumps({**made, "tables": [{**table, "rows": [row[1:] for row in table["rows"]]}]}).decode()
+    assert "8988" not in rest

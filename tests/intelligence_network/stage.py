@@ -1,0 +1,152 @@
+"""An operator of account 8101, one healthy line of theirs, and what can happen to it on the simulated network."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+from mcp.client.client import Client
+
+from clients.ocs.client import Ocs
+from clients.sandbox.ocs.entities import DATA, DAY, Line, NetworkEvent
+from clients.sandbox.ocs.faults import Fault
+from clients.sandbox.ocs.places import Zone
+from clients.sandbox.ocs.state import World as Network
+from operations.bridge import webhook
+from operations.intelligence import audit_network_coverage, detect_country_entry, diagnose_subscriber
+from registry.catalogue import Catalogue, Toolset
+from registry.limits import Limits, Tier
+from registry.ports import SharedSecrets
+from tests.bridge.pushing import INTERNAL
+from tests.mcp.house import House, open_house
+from tests.world import Credentials, World
+
+MODULES = (audit_network_coverage, diagnose_subscriber, detect_country_entry)
+CATALOGUE = Catalogue([Toolset("intelligence", "Questions.", MODULES), Toolset("bridge", "Pushes.", (webhook,))])
+AUDIT = "/v1/intelligence/audit-network-coverage"
+DIAGNOSE = "/v1/intelligence/diagnose-subscriber"
+COUNTRY = "/v1/intelligence/detect-country-entry"
+WORLD_1GB, NORDIC_1GB = "World 1GB 30d", "Nordic 1GB 30d"
+
+
+@dataclass(slots=True)
+class Stage:
+    """The service behind both doors, its network, and a line that is in use in Norway with a package for the Nordics."""
+
+    house: House
+    network: Network
+    me: Credentials
+    http: httpx.AsyncClient
+    ocs: Ocs
+    """The charging system as whoever has its token reaches it."""
+    line: Line
+
+    @property
+    def world(self) -> World:
+        return self.house.world
+
+    async def ask(self, path: str, status: int = 200, **body: Any) -> Any:
+        """One call over HTTP."""
+        said = await self.http.post(path, json=body)
+        assert said.status_code == status, said.text
+        return said.json()
+
+    async def diagnosis(self, **body: Any) -> Any:
+        """Of the line."""
+        return await self.ask(DIAGNOSE, iccid=self.line.iccid, **body)
+
+    async def causes(self) -> list[str]:
+        """What is wrong with the line, in order."""
+        data = (await self.diagnosis())["data"]
+        found = [cause["cause"] for cause in data["causes"]]
+        assert data["first_cause"] == found[0]
+        return found
+
+    async def control(self, path: str, **body: object) -> Any:
+        """The control API of the simulated network."""
+        answer = await self.world.sandbox.handle("POST", f"/control/{path}", body=orjson.dumps(body))
+        assert answer.status == 200, answer.body
+        return orjson.loads(answer.body)
+
+    async def attach(self, iso2: str, place: int = 0, line: Line | None = None) -> int:
+        """The line comes to a network of a country, of those that its sponsor has; the network's number."""
+        line = line or self.line
+        found = [network.network_id for network in self.network.networks.values() if network.iso2 == iso2]
+        allowed = [id for id in found if id in self.network.profiles[line.profile_id].network_ids]
+        await self.control("attach", iccid=line.iccid, networkId=allowed[place])
+        return allowed[place]
+
+    async def use(self, quantity: int, network_id: int, line: Line | None = None) -> None:
+        """The line uses data."""
+        await self.control("usage", iccid=(line or self.line).iccid, networkId=network_id, usageType=DATA, quantity=quantity)
+
+    async def advance(self, days: int) -> None:
+        """The network lives on, and our clock with it."""
+        self.world.clock.advance(days * DAY)
+        await self.world.network()
+
+    def template(self, name: str) -> int:
+        """The number of a template."""
+        return next(id for id, row in self.network.templates.items() if row.name == name)
+
+    async def package(self, name: str, line: Line | None = None, **window: Any) -> int:
+        """The line gets a package, and has no other; the package's number."""
+        line = line or self.line
+        await self.ocs.subscriber.clean_all_packages(line.id)
+        made = await self.ocs.packages.affect_to_subscriber(self.template(name), line.id, **window)
+        return made.get("subsPackageId", 0)
+
+    def registered(self, result: str, at: int) -> None:
+        """A registration in the line's signalling; the control API knows none that is refused."""
+        seen = self.line.sighting
+        assert seen is not None
+        network = next(network for network in self.network.networks.values() if (seen.mcc, seen.mnc) in network.codes)
+        self.line.events.append(NetworkEvent(at, "s6a", "ULR", network.network_id, seen.mcc, seen.mnc, result, f"refused.{at}"))
+
+    def fail(self, method: str, **kind: Any) -> None:
+        """A method fails from now on."""
+        self.world.sandbox.faults.add(Fault(method, times=None, **(kind or {"code": 3})))
+
+    def zone(self, name: str, network_ids: tuple[int, ...]) -> int:
+        """A location zone of these networks."""
+        id = max(self.network.zones) + 1
+        self.network.zones[id] = Zone(id, name, 7001, 412, network_ids)
+        return id
+
+    def sent(self, since: int = 0) -> list[str]:
+        """The methods of the wire that were called, the first ones left out."""
+        return [call.method for call in self.world.sandbox.calls[since:]]
+
+    @asynccontextmanager
+    async def agent(self) -> AsyncGenerator[Client]:
+        """An agent with the operator's key."""
+        async with self.house.connect(self.me, query="?toolsets=intelligence") as client:
+            yield client
+
+
+@asynccontextmanager
+async def open_stage(folder: Path) -> AsyncGenerator[Stage]:
+    """The line is healthy."""
+    async with open_house(folder, catalogue=CATALOGUE) as house:
+        house.world.pipeline.limits = Limits(burst_enabled=False)
+        network = await house.world.network()
+        me = await house.world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
+        ocs = house.world.pipeline.deps.ocs.for_token(house.world.pipeline.deps.ocs_token)
+        async with house.world.client(me.secret) as http:
+            stage = Stage(house, network, me, http, ocs, healthy(network))
+            await stage.package(NORDIC_1GB)
+            await stage.use(1 << 20, await stage.attach("no"))
+            yield stage
+        assert house.world.faults == []
+
+
+def healthy(network: Network) -> Line:
+    """A line in use that pays use outside packages from a balance of its own."""
+    lines = (line for line in network.lines_of(8101) if line.status == "ACTIVE" and line.sighting is not None and not line.use_account)
+    return next(line for line in lines if line.sim.esim and line.allowed_data and line.bitrate == "UNLIMITED")
+
+
+SECRETS = SharedSecrets(internal=INTERNAL)

@@ -1,0 +1,161 @@
+"""POST /v1/intelligence/detect-country-entry."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from inline_snapshot import snapshot
+
+from clients.sandbox.ocs.entities import Line
+from registry.limits import Limits, Tier
+from tests.bridge.pushing import INTERNAL, place
+from tests.bridge.pushing import PATH as WEBHOOK
+from tests.intelligence_network.stage import CATALOGUE, COUNTRY, SECRETS
+from tests.world import World, open_world
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncGenerator[World]:
+    async with open_world(tmp_path, CATALOGUE, limits=Limits(burst_enabled=False), secrets=SECRETS) as world:
+        yield world
+        assert world.faults == []
+
+
+@pytest.fixture
+async def http(world: World) -> AsyncGenerator[httpx.AsyncClient]:
+    async with world.client((await world.caller(Tier.FREE, mode="managed", account=8101)).secret) as client:
+        yield client
+
+
+async def line_in(world: World, mcc: str, mnc: str) -> Line:
+    """A line of the account, seen on this network."""
+    network = await world.network()
+    line = next(line for line in network.lines_of(8101) if line.sighting is not None)
+    assert line.sighting is not None
+    line.sighting.mcc, line.sighting.mnc, line.sighting.at = mcc, mnc, network.now - 3600
+    return line
+
+
+async def told(http: httpx.AsyncClient, line: Line, **body: Any) -> dict[str, Any]:
+    """What the operation says of a line."""
+    said = await http.post(COUNTRY, json={"iccid": line.iccid, **body})
+    assert said.status_code == 200, said.text
+    assert said.json()["incomplete"] is None
+    return said.json()["data"]
+
+
+async def push(world: World, line: Line, *places: tuple[int, int]) -> None:
+    """The bridge tells where the line was, a minute after the other."""
+    async with world.client(INTERNAL) as bridge:
+        for minute, (mcc, mnc) in enumerate(places):
+            assert (await bridge.post(WEBHOOK, json=place(line.iccid, mcc, mnc, f"2027-01-15T10:{minute:02}:00"))).status_code == 200
+
+
+@pytest.mark.rule("4.7.20")
+async def test_the_country_is_held_against_the_expected_one(world: World, http: httpx.AsyncClient) -> None:
+    line = await line_in(world, "208", "01")
+    await push(world, line, (242, 1), (208, 1))
+    said = await http.post(COUNTRY, json={"iccid": line.iccid, "expectedCountry": "FR"})
+    assert (said.status_code, said.json()) == snapshot(
+        (
+            200,
+            {
+                "generated_at": "2027-01-15T12:00:00Z",
+                "sampled": 1,
+                "of": 1,
+                "method": "The country of the mobile country code (ITU-T E.212) of the network that the line registered on "
+                "last, with the network code where one code spans countries; when it came in is what the "
+                "network's bridge pushed.",
+                "incomplete": None,
+                "data": {
+                    "iccid": "8988303700000100013",
+                    "presence": "as_expected",
+                    "country": "FR",
+                    "mcc": "208",
+                    "mnc": "01",
+                    "seen": "2027-01-15T11:00:00Z",
+                    "expected": "FR",
+                    "matches": True,
+                    "entered": "2027-01-15T10:01:00Z",
+                    "came_from": "NO",
+                },
+            },
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("expected", "presence", "matches"),
+    [("FR", "as_expected", True), ("fr", "as_expected", True), ("De", "elsewhere", False), (None, "seen", None)],
+)
+async def test_upper_and_lower_case_and_no_expectation_at_all_are_taken(
+    world: World, http: httpx.AsyncClient, expected: str | None, presence: str, matches: bool | None
+) -> None:
+    line = await line_in(world, "208", "01")
+    data = await told(http, line, **({} if expected is None else {"expectedCountry": expected}))
+    assert (data["presence"], data["matches"]) == (presence, matches)
+    assert data["expected"] == (None if expected is None else expected.upper())
+
+
+@pytest.mark.parametrize(("expected", "country"), [("UK", "GB"), ("el", "GR")])
+async def test_the_unions_own_codes_mean_the_country(world: World, http: httpx.AsyncClient, expected: str, country: str) -> None:
+    line = await line_in(world, "234", "15")
+    data = await told(http, line, expected_country=expected)
+    assert (data["expected"], data["matches"]) == (country, country == "GB")
+
+
+@pytest.mark.parametrize(("mcc", "mnc", "country"), [("234", "15", "GB"), ("234", "50", "JE"), ("340", "10", "GP"), ("647", "01", "YT")])
+async def test_a_code_of_several_countries_is_told_by_its_network(
+    world: World, http: httpx.AsyncClient, mcc: str, mnc: str, country: str
+) -> None:
+    data = await told(http, await line_in(world, mcc, mnc), expectedCountry=country)
+    assert (data["country"], data["mcc"], data["mnc"], data["matches"]) == (country, mcc, mnc, True)
+
+
+@pytest.mark.parametrize(("mcc", "mnc"), [("901", "18"), ("340", "99"), ("001", "01")])
+async def test_a_code_of_no_single_country_is_told_as_it_is(world: World, http: httpx.AsyncClient, mcc: str, mnc: str) -> None:
+    data = await told(http, await line_in(world, mcc, mnc), expectedCountry="NO")
+    assert (data["presence"], data["country"], data["matches"], data["mcc"], data["mnc"]) == ("unknown_country", None, None, mcc, mnc)
+
+
+async def test_a_line_that_was_never_seen_is_nowhere(world: World, http: httpx.AsyncClient) -> None:
+    line = next(line for line in (await world.network()).lines_of(8101) if line.sighting is None)
+    data = await told(http, line, expectedCountry="NO")
+    assert {name: data[name] for name in ("presence", "country", "mcc", "mnc", "seen", "matches", "entered", "came_from")} == {
+        "presence": "never_seen",
+        **dict.fromkeys(("country", "mcc", "mnc", "seen", "matches", "entered", "came_from")),
+    }
+
+
+async def test_an_entry_of_another_country_says_nothing_of_this_one(world: World, http: httpx.AsyncClient) -> None:
+    line = await line_in(world, "208", "01")
+    await push(world, line, (208, 1), (262, 1))
+    data = await told(http, line)
+    assert (data["country"], data["entered"], data["came_from"]) == ("FR", None, None)
+
+
+@pytest.mark.parametrize("expected", ["", "F", "FRA", "F1", "Åb", 20, True, ["FR"]])
+async def test_what_is_no_country_code_is_refused_before_anybody_is_asked(world: World, http: httpx.AsyncClient, expected: object) -> None:
+    line = await line_in(world, "208", "01")
+    before = len(world.sandbox.calls)
+    said = await http.post(COUNTRY, json={"iccid": line.iccid, "expectedCountry": expected})
+    assert (said.status_code, said.json()["param"]) == (400, "expectedCountry")
+    assert len(world.sandbox.calls) == before
+
+
+async def test_a_foreign_line_is_not_found_after_one_look(world: World, http: httpx.AsyncClient) -> None:
+    foreign = next(iter((await world.network()).lines_of(8102)))
+    before = len(world.sandbox.calls)
+    said = await http.post(COUNTRY, json={"iccid": foreign.iccid})
+    assert (said.status_code, said.json()["param"], len(world.sandbox.calls) - before) == (404, "iccid", 1)
+
+
+async def test_it_needs_one_call(world: World, http: httpx.AsyncClient) -> None:
+    line = await line_in(world, "208", "01")
+    before = len(world.sandbox.calls)
+    await told(http, line, expectedCountry="FR")
+    assert [call.method for call in world.sandbox.calls[before:]] == ["getSingleSubscriber"]

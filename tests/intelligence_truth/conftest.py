@@ -1,0 +1,34 @@
+"""A service over a planted network, its clock at the network's start."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from benchmarks.intelligence_ask import Asker
+from benchmarks.intelligence_reference import Reference
+from clients.sandbox.ocs.sandbox import Sandbox
+from operations.catalogue import CATALOGUE
+from registry.limits import Limits, Tier
+from tests.sandbox.planted import MIDNIGHT, original, planted
+from tests.world import no_sleep, open_world
+from transports.upstream import SIMULATED_TOKEN
+
+
+class Measured(NamedTuple):
+    """Who asks, and what is true."""
+
+    ask: Asker
+    world: Reference
+
+
+@pytest.fixture
+async def measured(tmp_path: Path) -> AsyncGenerator[Measured]:
+    """All lines of the first reseller, by a token of its own."""
+    sandbox = Sandbox(original().copy(), wall=lambda: float(MIDNIGHT), sleep=no_sleep)
+    async with open_world(tmp_path, CATALOGUE, sandbox=sandbox, limits=Limits(burst_enabled=False)) as world:
+        world.clock.wall = float(MIDNIGHT)
+        caller = await world.caller(Tier.PRO, mode="own", token=SIMULATED_TOKEN)
+        async with world.client(caller.secret) as http:
+            yield Measured(Asker(http), Reference(planted()))

@@ -1,0 +1,38 @@
+"""A client of a simulated endpoint on loopback."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+
+from clients.model.client import ModelClient
+from clients.model.port import Delta, Message, ToolCall, ToolSpec
+from clients.model.settings import ModelSettings
+from clients.sandbox.model.script import Fault, Script, Turn
+from clients.sandbox.model.server import ModelServer, model_server
+from registry.clock import SystemClock
+
+QUESTION = [Message("system", "Be brief."), Message("user", "How are you?")]
+TOOL = ToolSpec("look", "Look somewhere.", {"type": "object", "properties": {"where": {"type": "string"}}})
+QUICK = ModelSettings("", ("small-1", "large-1"), "sk-secret-of-ours", repeats=0)
+
+
+@asynccontextmanager
+async def client_of(script: Script, settings: ModelSettings = QUICK) -> AsyncGenerator[tuple[ModelClient, ModelServer]]:
+    async with model_server(script, key=settings.key) as (url, server):
+        client = ModelClient(replace(settings, url=url), SystemClock())
+        try:
+            yield client, server
+        finally:
+            await client.aclose()
+
+
+def saying(text: str, fault: Fault = "") -> Script:
+    return lambda heard: Turn(text, fault=fault)
+
+
+async def whole(client: ModelClient, said: list[Delta | ToolCall] | None = None) -> list[Delta | ToolCall]:
+    found = [] if said is None else said
+    async with aclosing(client.answer(QUESTION, [TOOL])) as pieces:
+        async for piece in pieces:
+            found.append(piece)
+    return found

@@ -1,0 +1,39 @@
+"""A planted network that tests of planting share: made once, copied where something is done to it."""
+
+from functools import cache
+
+from clients.sandbox.ocs.entities import DAY
+from clients.sandbox.ocs.seed.plant import Planted, plant
+from clients.sandbox.ocs.seed.plant_truth import Truth
+from clients.sandbox.ocs.state import World
+from tests.originals import Original
+
+MIDNIGHT = 1_799_971_200
+"""2027-01-15T00:00:00 UTC."""
+LINES = 160
+
+
+@cache
+def planted(seed: int = 1, lines: int = LINES) -> Planted:
+    """Not to be changed."""
+    return plant(seed, MIDNIGHT, lines=lines)
+
+
+@cache
+def original(seed: int = 1, lines: int = LINES) -> Original[World]:
+    """What copies are made of."""
+    return Original(planted(seed, lines).world)
+
+
+def truth_counts(truth: Truth) -> dict[str, int]:
+    """How many lines there are of each kind."""
+    kinds = ("churn", "spikes", "silences", "mis_steered", "wrong_package", "high_cost", "abroad", "troubles")
+    return {kind: len(getattr(truth, kind)) for kind in kinds}
+
+
+def share(count: int, lines: int = LINES) -> float:
+    """Of the fleet."""
+    return count / lines
+
+
+LAST = MIDNIGHT // DAY

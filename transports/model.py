@@ -1,0 +1,13 @@
+"""The way to the language model in the settings, if there is one."""
+
+from clients.model.client import ModelClient
+from clients.model.settings import ModelSettings
+from registry.clock import Clock
+from transports.settings import Settings
+
+
+def open_model(settings: Settings, clock: Clock) -> ModelClient | None:
+    """Nothing is connected before the first call."""
+    if not settings.model_url:
+        return None
+    return ModelClient(ModelSettings(settings.model_url, settings.model_name, settings.model_key.get_secret_value()), clock)
