@@ -29,7 +29,7 @@ SECONDS = {
     "intelligence_lines": 60.0,
     "intelligence_network": 40.0,
     "intelligence_fleet": 30.0,
-    "intelligence_costs": 45.0,
+    "intelligence_costs": 50.0,
     "intelligence_truth": 45.0,
     "interop": 30.0,
     "invoices": 50.0,

@@ -127,11 +127,11 @@ def test_a_report_is_printed_on_a4_by_day_with_whole_rows(links: dict[str, str],
     words = [sheet.get_textpage().get_text_bounded() for sheet in pages]
     assert "Demo" in words[0] and "How this was made" in words[-1]
     for sheet in pages:
-        picture = sheet.render(scale=0.5).to_pil().convert("L")
+        picture = sheet.render(scale=1).to_pil().convert("L")
         assert picture.getpixel((2, 2)) == 255, "paper is white"
     lines = re.findall(r"^Line \d+\b.*$", "\n".join(words), re.MULTILINE)
     assert len(lines) == len(set(lines))
     if SHOTS:
         Path(SHOTS).mkdir(parents=True, exist_ok=True)
         for number, sheet in enumerate(pages, 1):
-            sheet.render(scale=1.4).to_pil().save(Path(SHOTS) / f"report-{composite}-print-{number}.png")
+            sheet.render(scale=2).to_pil().save(Path(SHOTS) / f"report-{composite}-print-{number}.png")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.intelligence_lines.stage import Stage, Told, open_stage
+from tests.intelligence_lines.stage import DEMO, Stage, Told, open_stage
 
 KEPT: list[Told] = []
 
@@ -20,14 +20,14 @@ async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
 
 @pytest.fixture
 async def fleet(tmp_path: Path) -> AsyncGenerator[Stage]:
-    """The 140 lines of the demo, some of which have a part to play."""
-    async with open_stage(tmp_path, planted=True) as stage:
+    """The 140 lines of the demo."""
+    async with open_stage(tmp_path, lines=DEMO) as stage:
         yield stage
 
 
 @pytest.fixture
 async def told(tmp_path: Path) -> Told:
-    """What that fleet is told, asked once for all tests that only look at it."""
+    """What a fleet is told in which some lines have a part to play, asked once for all tests of it."""
     if not KEPT:
         async with open_stage(tmp_path, planted=True) as fleet:
             KEPT.append(Told(fleet.lines(), await fleet.churn(limit=500), await fleet.anomalies(limit=500)))

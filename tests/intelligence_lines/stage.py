@@ -29,14 +29,14 @@ from transports.mcp.app import PATHS, McpDoor
 
 CATALOGUE = Catalogue([Toolset("intelligence", "Lines.", (churn_risk, detect_usage_anomalies))])
 CHURN, ANOMALIES = "/v1/intelligence/churn-risk", "/v1/intelligence/detect-usage-anomalies"
-SMALL, PLANTED = 24, 400
+SMALL, DEMO, PLANTED = 24, 400, 200
 SEED = 1
 
 
 @cache
-def small() -> Original[Network]:
-    """Eight lines of the account after seventy days of life."""
-    return Original(build(SEED, int(NOON), history_days=70, lines=SMALL))
+def usual(lines: int) -> Original[Network]:
+    """A network after seventy days of life: of 24 lines the account has ten, of 400 it has 140."""
+    return Original(build(SEED, int(NOON), history_days=70, lines=lines))
 
 
 @dataclass(slots=True)
@@ -98,14 +98,14 @@ async def found(http: httpx.AsyncClient, path: str, **given: Any) -> dict[str, A
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, *, planted: bool = False) -> AsyncGenerator[Stage]:
+async def open_stage(folder: Path, *, lines: int = SMALL, planted: bool = False) -> AsyncGenerator[Stage]:
     """A faultless service."""
     doors: list[McpDoor] = []
 
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:
         await doors[0](scope, receive, send)
 
-    first = original(SEED, PLANTED) if planted else small()
+    first = original(SEED, PLANTED) if planted else usual(lines)
     sandbox = Sandbox(first.copy, wall=lambda: NOON, sleep=no_sleep)
     limits = Limits(burst_enabled=False)
     async with open_world(folder, CATALOGUE, limits=limits, sandbox=sandbox, inner=Inner(inner, PATHS)) as world:

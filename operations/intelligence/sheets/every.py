@@ -18,8 +18,6 @@ SHEETS: Mapping[str, Callable[..., Sheet]] = {
     "audit_network_coverage": audit_network_coverage.sheet,
     "churn_risk": churn_risk.sheet,
     "detect_usage_anomalies": detect_usage_anomalies.sheet,
-    "churn_risk": churn_risk.sheet,
-    "detect_usage_anomalies": detect_usage_anomalies.sheet,
     "diagnose_subscriber": diagnose_subscriber.sheet,
     "fleet_health": fleet_health.sheet,
     "high_cost_subscribers": high_cost_subscribers.sheet,
