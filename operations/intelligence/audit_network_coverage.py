@@ -203,7 +203,7 @@ async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Cov
     more than half of its lines in a country, three at least, are mis-steered; else it is pushed again.
     """
     after = placed(params.starting_after)
-    audit = await audit_of(ctx, await reach(ctx), params.account_id)
+    audit = await audit_of(ctx, await reach(ctx), params.account_id, further=after is not None)
     rows = [row for row in audit.rows if after is None or row.rank > after]
     page = rows[: params.limit]
     if len(rows) > len(page):
@@ -211,7 +211,7 @@ async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Cov
         ctx.note = f"{len(page)} of {len(audit.rows)}."
     data = shown(audit, page, len(rows) - len(page), params.limit)
     missing = Missing(audit.failed, audit.left, audit.unlisted)
-    made = finding(data, now=ctx.now, sampled=audit.looked, of=audit.lines, method=METHOD, missing=missing)
+    made = finding(data, now=audit.at, sampled=audit.looked, of=audit.lines, method=METHOD, missing=missing)
     return with_gaps(made, audit)
 
 

@@ -42,7 +42,6 @@ def use_post() -> MethodNotAllowed:
     tool=False,
     charged=False,
     organisation=False,
-    status=405,
     title="High-cost lines by GET",
     proof=refuse_get,
     raises=[MethodNotAllowed],

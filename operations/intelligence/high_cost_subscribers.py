@@ -48,8 +48,8 @@ class CostQuery(CamelInput):
     """Which days."""
 
     start: Annotated[Day, Field(description="First UTC day.")]
-    end: Annotated[Day, Field(description="Last UTC day; at most 92 in all.")]
-    limit: Annotated[Rows, Field(description="Lines per page, and most countries shown, 1-500.")] = 100
+    end: Annotated[Day, Field(description="Last; at most 92 days.")]
+    limit: Annotated[Rows, Field(description="Lines and countries, 1-500.")] = 100
     starting_after: PageCursor = None
 
     @model_validator(mode="after")
@@ -157,14 +157,14 @@ EXAMPLE: Finding[FleetCosts] = {
     tool_defaults={"limit": 5},
 )
 async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCosts]:
-    """Rank lines by what their use cost, with networks and kinds of use.
+    """Rank lines by what their use cost, by network and kind.
 
-    `cost` is what networks charge your reseller, `charged` what lines paid outside packages. Both are EUR and add up exactly.
+    `cost`: what networks charge you; `charged`: what lines paid outside packages. EUR.
 
-    A line's networks, the rest of them and `unattributed` make its cost; all lines, or all countries with `unattributed`, make the
-    fleet's. `unattributed` is where the charging system's totals and its single records disagree. What packages were sold for is no
-    part of `charged`, so a negative margin of a line with packages is no loss by itself. Operators are called as the charging system
-    calls them. Pages within a minute show one state.
+    Both add up exactly. A line's networks, the rest of them and `unattributed` make its cost; all lines, or all countries with
+    `unattributed`, make the fleet's. `unattributed` is where the charging system's totals and its single records disagree. What packages
+    were sold for is no part of `charged`, so a negative margin of a line with packages is no loss by itself. Operators are called as the
+    charging system calls them. Pages within a minute show one state.
     """
     upstream = await reach(ctx)
     window = Window(params.start, params.end)

@@ -130,7 +130,7 @@ EXAMPLE: Finding[FleetSavings] = {
 async def optimize_package(ctx: Ctx, params: PackageQuery) -> Finding[FleetSavings]:
     """Find the cheapest packages for what lines use, with proof: the next best.
 
-    Per line the need, what it has, the cheapest set, the next best and the saving, in EUR per 30 days. Nothing is changed.
+    Per line: need, present and cheapest set, saving; EUR per 30 days.
 
     A set covers a need when the need can be divided among its packages: each takes no more than it holds of a kind, only on networks of
     its zone, and of a network's need no more than its share of the time. Packages of so many days share the time with as many as it

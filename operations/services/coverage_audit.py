@@ -14,6 +14,7 @@ from operations.services.coverage_usage import checked, suspects
 from operations.services.coverage_verdicts import PROBLEMS, Judged, Look, Outside, judged, outside_of
 from operations.services.data_packages import data_packages
 from operations.services.fleet_reading import SECONDS, FleetLine, Reading, fleet_of, read_each
+from operations.services.kept_finding import kept_finding
 from operations.services.line_use import use_of
 from operations.services.lines import no_such_line
 from operations.services.reached import Upstream
@@ -47,15 +48,22 @@ class Audit(NamedTuple):
     unlisted: bool
     unread: tuple[str, ...]
     window: Window
+    at: float
+    """When it was made."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether asking again may tell more."""
+        return bool(self.failed or self.left or self.uncosted or self.unchecked or self.unlisted or self.unread)
 
 
-async def audit_of(ctx: Ctx, upstream: Upstream, account_id: int | None) -> Audit:
+async def audit_of(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> Audit:
     """The audit of a fleet, a minute old at most, so that its pages are of one state."""
 
     async def load() -> Audit:
         return await audited(ctx, upstream, account_id)
 
-    return await upstream.reads.get((upstream.identity, "coverage_audit", ctx.organisation, account_id), load)
+    return await kept_finding(upstream, ("coverage_audit", ctx.organisation, account_id), load, further=further)
 
 
 async def audited(ctx: Ctx, upstream: Upstream, account_id: int | None) -> Audit:
@@ -96,6 +104,7 @@ async def audited(ctx: Ctx, upstream: Upstream, account_id: int | None) -> Audit
         fleet.incomplete,
         advice.unread,
         window,
+        ctx.now,
     )
 
 

@@ -61,7 +61,7 @@ def by_use(one: Judged, use: LineUse, coverage: CoverageMap) -> Judged:
         whole += place.quantity
         if not coverage.covers(one.zones, code):
             beside[code] = beside.get(code, 0) + place.quantity - place.in_package
-    if sum(beside.values()) * 2 <= whole:
+    if sum(beside.values()) * 2 <= max(0, whole):  # records that take back what was counted can make it less than nothing
         return one
     code = max(beside, key=lambda code: (beside[code], code))
     country = coverage.country(code)

@@ -51,11 +51,13 @@ class Sweep:
         self.calls -= 1
         first = await self._first()
         rows = first.get("subscriberList", [])
-        self.found = {row.get("subscriberId", 0): row for row in rows if row.get("accountId", self._account) == self._account}
+        for row in rows:
+            row.setdefault("accountId", self._account)  # what an account's list shows is the account's, unless it says otherwise
+        self.found = {row.get("subscriberId", 0): row for row in rows if row.get("accountId") == self._account}
         told = first.get("nbFound")
         # A list is cut off where it says so, and where it says that more was found than it shows or shows what nobody asked for.
         if not first.get("hasMore") and (told is None or told <= len(rows)):
-            return any(row.get("accountId", self._account) != self._account for row in rows)
+            return any(row.get("accountId") != self._account for row in rows)
         # Choice: a total that is no more than what was listed is the list's length and tells nothing.
         self._total = told if told is not None and told > len(rows) else None
         await self._read(sorted({prefix for row in rows for prefix in prefixes(row)}))

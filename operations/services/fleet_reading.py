@@ -1,5 +1,6 @@
 """Reading something of every line of a fleet: several at once, as many as can be had in the time there is, and honest about the rest."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar, cast
 
@@ -24,6 +25,8 @@ LINES_IN_A_ROW, ROWS_IN_A_ROW = 8, 250
 """Of each reader, and of a list: then others have their turn, since what is known already needs no call that would wait."""
 NOT_KEPT = frozenset({"account", "reseller", "resellerId", "batchId", "email", "phoneNumberList", "multiImsi", "greenZoneCounter"})
 SIM_KEPT = frozenset({"id", "esim", "status", "affectationDateUtc"})
+ICCID = re.compile(r"[0-9A-Fa-f]{13,22}", re.ASCII)
+"""Shorter and longer ones than ours exist, and some end in a letter that fills them up; nothing else is repeated in an answer."""
 LISTING_CALLS = 4_000
 """listSubscriber calls for one fleet: a list holds some hundred lines, and 10,000 lines take about a thousand."""
 
@@ -75,18 +78,24 @@ async def fleet_of(upstream: Upstream, account_id: int | None = None) -> Lines:
 
 
 async def lines_in(fleet: Fleet) -> Lines:
-    """The rows as lines, a part at a time: there may be tens of thousands, and others wait for the loop."""
-    found: list[FleetLine] = []
+    """The rows as lines, a part at a time: there may be tens of thousands, and others wait for the loop.
+
+    A line that was moved while the lists were read stands in two of them, and is the newer one's.
+    """
+    found: dict[int, FleetLine] = {}
+    incomplete = fleet.incomplete
     for start in range(0, len(fleet.rows), ROWS_IN_A_ROW):
-        found += [line for row in fleet.rows[start : start + ROWS_IN_A_ROW] if (line := line_of(row)) is not None]
+        part = [line_of(row) for row in fleet.rows[start : start + ROWS_IN_A_ROW]]
+        found |= {line.subscriber_id: line for line in part if line is not None}
+        incomplete = incomplete or None in part
         await anyio.lowlevel.checkpoint()
-    return Lines(sorted(found, key=lambda line: line.subscriber_id), fleet.incomplete)
+    return Lines([found[number] for number in sorted(found)], incomplete)
 
 
 def line_of(row: Subscriber) -> FleetLine | None:
-    """The line of a row; nothing when the row does not say its number or its ICCID."""
+    """The line of a row; nothing when the row does not say its number or its ICCID, or has something else in its place."""
     number, iccid = row.get("subscriberId"), current_iccid(row)
-    if number is None or iccid is None:
+    if number is None or iccid is None or not ICCID.fullmatch(iccid):
         return None
     return FleetLine(number, iccid, row.get("accountId", 0), current_status(row), slim(row))
 

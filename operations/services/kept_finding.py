@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Partial)
 
 async def kept_finding(upstream: Upstream, key: tuple[object, ...], load: Callable[[], Awaitable[F]], *, further: bool) -> F:
     """The kept figures, or new ones. Who asks for the first page again gets what is missing; `further` pages go on with what there is."""
-    whole, fresh = (upstream.identity, *key), False
+    whole, fresh = (upstream.identity, upstream.account_id, *key), False  # an organisation may be connected to another account
 
     async def made() -> F:
         nonlocal fresh

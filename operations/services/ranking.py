@@ -25,7 +25,7 @@ async def kept_ranking(
         made = True
         return await load()
 
-    place = (upstream.identity, *key)
+    place = (upstream.identity, upstream.account_id, *key)  # an organisation may be connected to another account
     found = await upstream.reads.get(place, make)
     if made or cursor is not None or whole(found):
         return found

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parent / "report_templates"
 LONGEST_NAME = 80
 LONGEST_TEXT = 300
+MOST_ROWS = 30
+"""Of a table, that stand there at once: nobody reads a hundred, and who wants them all opens the rest."""
 
 
 class Report(NamedTuple):
@@ -131,7 +133,7 @@ def spoken(text: str | None) -> str:
     return "" if text is None else texts("en").moment(text)
 
 
-WORDS = {"shown": shown, "numbers": NUMBERS, "mark": MARK, "wide": WIDE, "colours": COLOURS, "moment": spoken}
+WORDS = {"shown": shown, "numbers": NUMBERS, "mark": MARK, "wide": WIDE, "colours": COLOURS, "moment": spoken, "most": MOST_ROWS}
 """What the templates know beside a report."""
 
 

@@ -162,6 +162,14 @@ NAMELESS = {
     "operator_list_promotions",
     "list_storefront_orders",
     "create_storefront",
+    "create_intelligence_schedule",
+    "marketing_intelligence",
+    "audit_network_coverage",
+    "churn_risk",
+    "detect_usage_anomalies",
+    "high_cost_subscribers",
+    "optimize_package",
+    "ai_chat",
     *NEVER,
 }
 
@@ -217,6 +225,8 @@ Each answer was given by the service itself: `{COMMAND}` writes this file anew, 
 - **free tier**: the organisation's tier is free.
 - **upstream ...**: the charging system refuses the operation's own method with code 14 or 100, or answers too late. A write that was
   answered too late has an unknown outcome: its key is kept, and it is never made again by itself.
+  A report about a whole fleet is of what could be read: where its own method is only a part of that, it answers 200 and names in
+  `incomplete` what is missing.
 - **replay**: the same call with the same key once more.
 - **n/a**: the situation cannot arise. *names nothing*: the input holds no id of anybody's. *no tenant*: the caller is no organisation.
   *no upstream*: nothing is asked of the charging system. *a read*, *no key*: the operation takes no idempotency key.

@@ -50,7 +50,7 @@ def replicas_table() -> str:
 
 def metrics_table() -> str:
     """Every metric, as it explains itself."""
-    nothing = Depth(Waiting(0, 0, 0, None), 0, {}, {}, {})
+    nothing = Depth(Waiting(0, 0, 0, None), 0, {}, {}, {}, {}, None)
     rows = ["| Metric | Labels | Kind | Meaning |", "|---|---|---|---|"]
     for each in (*of_database(nothing, 0), *of_process(Tally(("retention",)))):
         labels = ", ".join(f"`{name}`" for name in vars(each).get("_labelnames", ()))

@@ -81,8 +81,8 @@ class Router:
         route = place.routes.get(method)
         if route is not None:
             return Found(route, dict(zip(route.names, values, strict=True)))
-        # A method that is declared to say that it is not offered is none to use.
-        allowed = ", ".join(sorted(name for name, other in place.routes.items() if other.operation.status < 400))
+        # An operation that is there to say that its method is not offered is none to use.
+        allowed = ", ".join(sorted(name for name, other in place.routes.items() if MethodNotAllowed not in other.operation.raises))
         raise MethodNotAllowed("The path exists, but not with this method", allow=allowed, hint=f"Use one of {allowed}")
 
     def _add(self, operation: AnyOperation) -> None:
