@@ -85,7 +85,8 @@ def run(service: Service, composite: str, *, at_once: bool) -> None:
         print(f"its page: {opened(schedule['share_url'])}")
         if not at_once:
             print(f"{schedule['share_url']}?format=html")
-            input("Enter deletes the schedule and its link. ")
+            print("Enter deletes the schedule and its link.", flush=True)
+            sys.stdin.readline()
     finally:
         service.ask("DELETE", f"/v1/intelligence/schedules/{schedule['id']}")
     try:
@@ -108,6 +109,8 @@ def main() -> None:
         run(Service(given.base, key), given.composite, at_once=given.delete)
     except Refused as refusal:
         sys.exit(str(refusal))
+    except HTTPError as refusal:
+        sys.exit(f"the page behind the link answers {refusal.code}")
 
 
 if __name__ == "__main__":

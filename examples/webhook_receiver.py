@@ -49,7 +49,8 @@ class Receiver(HTTPServer):
         event = json.loads(body)
         if event["id"] not in self.seen:
             self.seen.add(event["id"])
-            print(f"{event['type']} {event['id']} {event['data']['intent']}", flush=True)
+            about = event["data"].get("intent") or event["data"].get("report", "")
+            print(f"{event['type']} {event['id']} {about}", flush=True)
         return 204
 
 

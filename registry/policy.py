@@ -60,7 +60,7 @@ async def authenticate(
     if auth in (Auth.PUBLIC, Auth.SIGNATURE, Auth.BRIDGE) or (auth is Auth.STOREFRONT_OPEN and not secrets.storefront.strip()):
         return ANONYMOUS
     if call.caller is not None:
-        return session_only(call, call.caller, site)
+        return session_only(call, await lasting(call.caller, call.surface, directory, site, now), site)
     credential = call.credential
     if credential is None:
         seen = call.misplaced or "this operation needs one"
@@ -71,6 +71,14 @@ async def authenticate(
             raise Unauthorized("The credential is not accepted here", presented=True, hint=expected(auth, site))
         return caller
     return session_only(call, await bearer(credential, call.surface, directory, sessions, site, now), site)
+
+
+async def lasting(caller: Caller, surface: Surface, directory: Directory, site: Site, now: float) -> Caller:
+    """A chat lasts for minutes: each call in it is made by its caller as they are at that moment."""
+    found = await directory.again(caller, now) if surface == "assistant" else caller
+    if found is None:
+        raise Unauthorized("The credential that this chat began with has ended", presented=True, hint=another_key(site))
+    return found
 
 
 async def bearer(credential: str, surface: Surface, directory: Directory, sessions: Sessions | None, site: Site, now: float) -> Caller:

@@ -129,6 +129,10 @@ class Directory(Protocol):
         """The caller of a verified session; without a membership, a caller without an organisation. None: its grant has ended."""
         ...
 
+    async def again(self, caller: Caller, now: float) -> Caller | None:
+        """Who called a while ago, as they are now; None when their credential, or their place in the organisation, has ended."""
+        ...
+
     async def connected(self, principal: str) -> list[OrgRef]:
         """The principal's organisations that have an upstream account."""
         ...

@@ -76,6 +76,16 @@ def find_key(connection: Connection, *, digest: bytes) -> tuple[Key, Member | No
     return key, find_member(connection, person=key.person_id, organisation=key.organisation_id) if key.organisation_id else None
 
 
+def find_again(connection: Connection, *, caller: Caller, now: float) -> Member | None:
+    """The membership of a caller who was found before; None when it, or the credential, has ended since."""
+    if caller.kind == "key":
+        return connection.first(MEMBER_BY_KEY, key_id=caller.key_id, now=now)
+    if caller.key_id:
+        found = find_grant(connection, grant=caller.key_id, now=now)
+        return None if found is None else found[1]
+    return find_member(connection, person=caller.principal, organisation=caller.organisation)
+
+
 def find_subject(connection: Connection, *, subject: str, organisation: str | None) -> tuple[str | None, Member | None]:
     """The person an identity provider names, and the membership they act in."""
     person = connection.first(PERSON_BY_SUBJECT, subject=subject)
@@ -195,6 +205,14 @@ class StoreDirectory:
             # Whoever linked them: somebody's first calls come several at once.
             person, member = await self._store.read(find_subject, subject=subject, organisation=organisation)
         return caller_of("session", person or stranger(subject), member)
+
+    async def again(self, caller: Caller, now: float) -> Caller | None:
+        """Who called a while ago, as they are now. A login that acts for another organisation since then is another caller."""
+        member = await self._store.read(find_again, caller=caller, now=now)
+        if member is None or member.organisation_id != caller.organisation:
+            return None
+        found = replace(caller_of(caller.kind, caller.principal, member, caller.key_id), expires_at=caller.expires_at)
+        return narrowed(found, caller.restrictions)
 
     async def signed_in(self, person: str, organisation: str | None) -> Caller:
         """The caller of a browser session, at the service's own pages."""

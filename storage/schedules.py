@@ -16,6 +16,7 @@ from storage.schedule_endpoints import (
     insert_for_schedule,
     remove_of_schedule,
 )
+from storage.schedule_tiers import works
 from storage.schema import WebhookEndpointTable
 from storage.statement import Command, Query, table
 
@@ -149,6 +150,7 @@ MOVE = Command(
     .where(SCHEDULE.c.id == THIS, SCHEDULE.c.next_ms == sa.bindparam("seen_ms", type_=sa.BigInteger))
     .values(next_ms=sa.bindparam("later_ms", type_=sa.BigInteger))
 )
+# Where its organisation may not have schedules any more, nothing begins.
 # The schedule that is named lends the report its organisation: when it is gone, there is no report.
 FIRE = Command(
     lambda dialect: (
@@ -164,7 +166,7 @@ FIRE = Command(
                 sa.bindparam("now_ms", type_=sa.BigInteger),
                 sa.literal_column("0", sa.Integer),
                 sa.bindparam("now", type_=sa.Double),
-            ).where(SCHEDULE.c.id == THIS),
+            ).where(SCHEDULE.c.id == THIS, works(SCHEDULE.c.organisation)),
         )
         .on_conflict_do_nothing(index_elements=["schedule", "fire_ms"])
     )

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from storage.connection import Connection
 from storage.intelligence_tables import IntelligenceScheduleTable
 from storage.schedule_reports import SharedReportRow, newest_shared
+from storage.schedule_tiers import works
 from storage.schema import OrganisationTable
 from storage.statement import Query, table
 
@@ -32,7 +33,7 @@ LINK = Query(
     ShareLink,
     sa.select(SCHEDULE.c.organisation, ORGANISATION.c.name, SCHEDULE.c.composite)
     .join_from(SCHEDULE, ORGANISATION, ORGANISATION.c.id == SCHEDULE.c.organisation)
-    .where(SCHEDULE.c.share_digest == sa.bindparam("digest", type_=sa.LargeBinary)),
+    .where(SCHEDULE.c.share_digest == sa.bindparam("digest", type_=sa.LargeBinary), works(SCHEDULE.c.organisation)),
 )
 
 

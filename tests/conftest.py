@@ -48,8 +48,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: LONGEST.index(file) if (file := item.nodeid.split("::")[0]) in LONGEST else len(LONGEST))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """What the files make stays; to look through it again and again for what does not takes a third of the time."""
+    compiled(session)
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+def compiled(session: pytest.Session) -> None:
     """One worker looks at the files first: the others find compiled what each would have compiled for itself at the same time."""
     mark = looked(session.config)
     if mark is not None and session.config.workerinput["workerid"] != FIRST:  # pyright: ignore[reportAttributeAccessIssue]  # xdist's

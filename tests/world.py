@@ -47,6 +47,7 @@ from storage.sealed_fields import OWN_TOKEN_FIELD
 from storage.sealing import Keyring, new_key_setting
 from storage.store import Store, open_store
 from tests.databases import migrated_sqlite
+from tests.direct import Direct
 from tests.originals import Original
 from transports.http.door import HttpDoor
 from transports.http.inner import Inner
@@ -59,6 +60,7 @@ from transports.upstream import SIMULATED_TOKEN, simulated_pool
 NOON = 1_800_014_400.0  # 2027-01-15T12:00:00Z
 HOST = "reseller.test"
 ORIGIN = "https://console.test"
+BASE = httpx.URL(f"http://{HOST}/")
 SITE = Site(
     base_url=f"https://{HOST}",
     upgrade_url=f"https://{HOST}/upgrade",
@@ -144,7 +146,7 @@ class World:
         if secret is not None:
             headers["Authorization"] = f"Bearer {secret}"
         transport = httpx.ASGITransport(app=self.door, raise_app_exceptions=False)
-        return httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers)
+        return Direct(transport=transport, base_url=BASE, headers=headers)
 
     async def letters(self) -> list[Letter]:
         """Every mail that was sent so far, the newest last."""

@@ -13,4 +13,7 @@ def wire_time(moment: datetime) -> str:
 def read_time(text: str) -> datetime:
     """Read a time with or without fraction, zone or the `T`; one without a zone is UTC. ValueError when it is none."""
     moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("in UTC it lies outside the calendar") from None  # the first or the last hours of it, in another zone

@@ -68,7 +68,9 @@ async def ai_chat(ctx: Ctx, params: Chat) -> Annotated[Document, "text/event-str
     """
     model = ctx.deps.model
     if model is not None and params.model is not None and params.model not in model.names:
-        raise BadRequest(f"model: there is no such model; there are {', '.join(model.names)}", param="model", hint="Leave model out")
+        raise BadRequest(
+            f"model: there is no such model; it must be one of {', '.join(model.names)}", param="model", hint="Leave model out"
+        )
     allowance = await reserve_call(ctx)
     if allowance is None:
         raise over_allowance(ctx, await read_allowance(ctx))

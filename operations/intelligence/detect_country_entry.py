@@ -25,9 +25,9 @@ RESERVED = {"UK": "GB", "EL": "GR"}
 Presence = Literal["as_expected", "elsewhere", "seen", "unknown_country", "never_seen"]
 
 
-def assigned(code: str) -> str:
+def assigned(code: str | None) -> str | None:
     """Upper case. Choice: what ISO 3166-1 reserves for the European Union's own codes is taken for the country that is meant."""
-    return RESERVED.get(code.upper(), code.upper())
+    return None if code is None else RESERVED.get(code.upper(), code.upper())
 
 
 class CountryQuery(LineRef):

@@ -142,7 +142,7 @@ ANSWER: Finding[FleetHealth] = {
 async def fleet_health(ctx: Ctx, params: HealthQuery) -> Finding[FleetHealth]:
     """Judge the fleet: lines in use, silent, suspended; eSIM stock; balances.
 
-    `first` says what to do first. `score` starts at 100, and every factor says what it takes away.
+    `first`: what to do first. `score` starts at 100; each factor says what it takes away.
 
     It lists lines, which costs a call for some hundred of them, counts the eSIMs of every account, and reads a week of at most 160 lines
     that charge an account. Packages are not read. The figures are kept for a minute.

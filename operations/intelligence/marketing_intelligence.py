@@ -149,8 +149,7 @@ ANSWER: Finding[MarketingIntelligence] = {
 async def marketing_intelligence(ctx: Ctx, params: MarketQuery) -> Finding[MarketingIntelligence]:
     """Sum up 28 days: countries, segments, package uptake, upsell, trends.
 
-    Sizes of groups, never single lines: those of fewer than 5 lines are in `other`. More rows with `limit`. Potentials are what
-    catalogue prices come to were everybody to buy.
+    Sizes of groups, never single lines: those of fewer than 5 lines are in `other`. Potentials: catalogue prices, were all to buy.
 
     A line takes up to four calls, and one for its packages. Days that ended are kept, so that asking again takes fewer. The figures are
     kept for a minute.

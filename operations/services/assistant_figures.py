@@ -15,6 +15,8 @@ Json = Mapping[str, object]
 Kind = Literal["health", "fleet", "stock", "balance", "note"]
 PAGE = 1000
 MOST_FIGURES = 24
+# What a charging system says beyond it is no amount of anything, and no number that a sentence can hold.
+LARGEST = 1e15
 OURS = re.compile(r"[a-z][a-z0-9_]{0,40}")
 OF_ACCOUNT = {"free_esims": "", "stock_days": "days", "spent_daily": "EUR", "balance_days": "days"}
 
@@ -84,10 +86,8 @@ def balances(body: Json) -> list[MeasuredFigure]:
     """Accounts and their money."""
     found = rows(body)
     money = [value for row in found if (value := row.get("balance")) is not None and isinstance(value, (int, float))]
-    return [
-        {"name": "accounts", "value": len(found), "unit": ""},
-        {"name": "balance", "value": round(sum(money), 2), "unit": "EUR"},
-    ]
+    figures = [number("accounts", len(found)), number("balance", round(sum(money), 2), "EUR")]
+    return [figure for figure in figures if figure is not None]
 
 
 def stock(body: Json) -> list[MeasuredFigure]:
@@ -137,8 +137,8 @@ async def ask(ctx: Ctx, source: Source, arguments: Mapping[str, object], gathere
 
 
 def number(name: str, value: object, unit: str = "") -> MeasuredFigure | None:
-    """A figure, if it is a number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    """A figure, if it is a number of a sane size."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -LARGEST <= value <= LARGEST:
         return None
     return {"name": name, "value": value, "unit": unit}
 

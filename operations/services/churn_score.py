@@ -118,8 +118,8 @@ def silence_sentence(signs: Signs) -> str:
 
 def package_sentence(signs: Signs) -> str:
     """How long without a package."""
-    stopped = " and its recurring series makes no more" if signs.series_stopped else ""
-    return f"No package is in force since {signs.unsupplied or 0} whole days{stopped}."
+    stopped = ", and its recurring series makes no more" if signs.series_stopped else ""
+    return f"Without a package for {signs.unsupplied or 0} whole days after the last use{stopped}."
 
 
 def trend_sentence(signs: Signs) -> str:

@@ -34,7 +34,9 @@ def check_cron(cron: str) -> None:
     count = len(cron.split())
     if count != FIELDS:
         raise BadRequest(
-            f"cron: {shown(cron)} has {count} fields; minute, hour, day, month and weekday are {FIELDS}", param="cron", hint=EXAMPLES
+            f"cron: {shown(cron)} has {count} field{'' if count == 1 else 's'}; minute, hour, day, month and weekday are {FIELDS}",
+            param="cron",
+            hint=EXAMPLES,
         )
     try:
         parsed = CronSim(cron, EPOCH)
@@ -44,7 +46,7 @@ def check_cron(cron: str) -> None:
     nearest = least_minutes(parsed.minutes, parsed.hours)
     if nearest < LEAST_MINUTES:
         raise BadRequest(
-            f"cron: {shown(cron)} comes again after {nearest} minutes; at least {LEAST_MINUTES} must be between two reports",
+            f"cron: {shown(cron)} comes again after {nearest} minute{'' if nearest == 1 else 's'}; at least {LEAST_MINUTES} must be between two reports",
             param="cron",
             hint=EXAMPLES,
         )
@@ -63,7 +65,8 @@ def check_timezone(timezone: str) -> None:
         return
     near = get_close_matches(timezone.casefold()[:40], list(known.values()), n=1) if timezone else []
     meant = next((name for name, folded in known.items() if near and folded == near[0]), None)
-    hint = f"Did you mean {meant}?" if meant else "Give a name such as Europe/Berlin, America/New_York or UTC"
+    names = "a name such as Europe/Berlin, America/New_York or UTC"
+    hint = f"Did you mean {meant}? Else give {names}" if meant else f"Give {names}"
     raise BadRequest(f"timezone: {shown(timezone)} is no time zone of the IANA database", param="timezone", hint=hint)
 
 

@@ -42,7 +42,7 @@ class Missing(NamedTuple):
     failed: int = 0
     """The charging system did not answer for them."""
     left: int = 0
-    """The time was over."""
+    """The time was over, or so many failed in a row that the rest was not tried."""
     unlisted: bool = False
     """No list shows them, so they are in no count."""
 
@@ -53,7 +53,9 @@ class Missing(NamedTuple):
         if self.failed:
             reasons.append(f"The charging system did not answer for {self.failed} lines.")
         if self.left:
-            reasons.append(f"{self.left} lines were not looked into in the time one answer may take; ask again, what was read is kept.")
+            reasons.append(
+                f"{self.left} lines were not looked into: the time was over, or too many reads failed; ask again, what was read is kept."
+            )
         if self.unlisted:
             reasons.append("The charging system's lists did not show every line; those it left out are in no figure.")
         return {"lines": self.failed + self.left, "reasons": reasons} if reasons else None

@@ -12,6 +12,8 @@ Kind = Literal["spike", "silence", "cost"]
 Word = Literal["abroad", "first_time_abroad", "weekend", "outside_package", "lasting"]
 LEAST_BYTES, LEAST_COST = 1_000_000, 10_000_000
 """Choice: a megabyte more than usual is no news, whatever the line, and neither are ten euros (in millionths) outside packages."""
+COST_APART = 1.5
+"""Choice: times the dearest other day. Lines that live from a balance have dear days of all sizes, and one more is no news."""
 SATURDAY = 5
 
 
@@ -80,7 +82,10 @@ def data_spikes(calendar: Calendar, places: Places) -> list[Spike]:
 def cost_spikes(calendar: Calendar) -> list[Spike]:
     """Days that cost much outside packages, among all days with use."""
     samples = [Sample(place, max(0, day.subscriber_cost), None) for place, day in enumerate(calendar.days) if day is not None]
-    return spikes(samples, LEAST_COST)
+    found = spikes(samples, LEAST_COST)
+    apart = {spike.place for spike in found}
+    dearest = max((sample.figure for sample in samples if sample.place not in apart), default=0)
+    return [spike for spike in found if spike.figure >= COST_APART * dearest]
 
 
 def spike_anomaly(kind: Kind, spike: Spike, calendar: Calendar, places: Places) -> Anomaly:

@@ -13,10 +13,10 @@ HEAVY_BYTES, HEAVY_MEDIANS = 1_000_000_000, 4
 TRAVEL_DAYS, TRAVEL_COUNTRIES = 7, 3
 RULES: dict[Segment, str] = {
     "machine": "data only, on 4 days or more, at most 2 MB per day with use",
-    "heavy": "else: at least 1 GB and 4 times the median of lines with data",
-    "frequent_traveller": "else: in 3 countries, or 7 days outside its main one",
-    "occasional_traveller": "else: in 2 countries",
-    "at_home": "else: in one country",
+    "heavy": "no machine; at least 1 GB and 4 times the median of lines with data",
+    "frequent_traveller": "of the others: in 3 countries, or 7 days outside its main one",
+    "occasional_traveller": "of the others: in 2 countries",
+    "at_home": "of the others: in one country",
     "dormant": "ACTIVE, and no use",
     "not_active": "not ACTIVE, and no use",
 }

@@ -60,7 +60,7 @@ def need_of(use: LineUse, window: Window, *, single_counter: bool) -> Need:
     for place in use.places:
         kind = kind_of(place.usage_type)
         wanted = place.quantity if kind == "data" else place.in_package
-        if kind not in PACKED or not wanted:
+        if kind not in PACKED or wanted <= 0:  # less than nothing: records that take back what earlier days counted
             continue
         counted: Kind = "calls_out" if single_counter and kind == "calls_in" else kind
         key = (place.mcc, place.mnc), counted

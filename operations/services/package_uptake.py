@@ -14,8 +14,8 @@ Upsell = Literal["larger_package", "renewal", "first_package"]
 NEARLY, HALF = 0.9, 0.5
 UPSELL_RULES: dict[Upsell, str] = {
     "larger_package": "90 % or more of a current package's data is used; extra price of the next larger one of its zone and sponsor",
-    "renewal": "else: no current package, and the last one ended in these 28 days, half used or more; its price again",
-    "first_package": "else: data used, and no package in these 28 days; the cheapest one that works in its main country",
+    "renewal": "no current package, and the last one ended in these 28 days, half used or more; its price again",
+    "first_package": "data used, and no package in these 28 days; the cheapest one that works in its main country",
 }
 CURRENT: frozenset[PackageState] = frozenset({"running", "exhausted", "assigned", "scheduled"})
 

@@ -41,7 +41,9 @@ class AuditQuery(Input):
     operation: Annotated[Word | None, Field(description="Only of this operation.")] = None
     principal: Annotated[Word | None, Field(description="Only of this person, usr_...")] = None
     outcome: Annotated[Word | None, Field(description="Only what ended so: ok, replayed, or the code of a refusal.")] = None
-    surface: Annotated[Surface | None, Field(description="Only what came this way; web: our own pages.")] = None
+    surface: Annotated[
+        Surface | None, Field(description="Only what came this way; web: our own pages, assistant: its look-ups, schedule: its reports.")
+    ] = None
     since: Annotated[Time | None, Field(alias="from", description="From then on, RFC 3339.")] = None
     until: Annotated[Time | None, Field(alias="to", description="Before then, RFC 3339.")] = None
     limit: Limit = 20

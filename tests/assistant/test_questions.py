@@ -45,12 +45,12 @@ def packages(stage: Stage, line: Line) -> str:
 
 def cost(stage: Stage, line: Line) -> str:
     del stage
-    return f"It cost {sum(each.reseller_cost for each in line.cdrs) / 1_000_000:.6f} EUR."
+    return f"It cost {sum(each.reseller_cost for each in line.cdrs) / 1_000_000:.6f} EUR in the last 7 days."
 
 
 def countries(stage: Stage, line: Line) -> str:
     networks = (stage.network.networks[each.network_id] for each in line.cdrs)
-    return f"Seen in {', '.join(dict.fromkeys(stage.network.countries[each.iso2].name for each in networks))}."
+    return f"Seen in {', '.join(dict.fromkeys(stage.network.countries[each.iso2].name for each in networks))} in the last 7 days."
 
 
 def cheapest(stage: Stage, line: Line) -> str:

@@ -16,6 +16,7 @@ import pytest
 from tests.cli.follower import following
 from tests.cli.reseller import COMMAND, environment, refused, said
 from tests.cli.terminal import at_terminal
+from tests.nursery import reseller
 from tests.running import Running, running
 
 FOLLOWING = "following the events of "
@@ -100,7 +101,7 @@ def test_a_person_reads_a_line_for_each_event(place: Path, server: Running) -> N
 @contextmanager
 def serving(folder: Path, port: int) -> Generator[tuple[str, str | None]]:
     """A server on a port that is chosen: its address and, from the first start, its key."""
-    words = [*COMMAND, "serve", "--port", str(port), "--data", str(folder / "data"), "--json"]
+    words = [reseller(), "serve", "--port", str(port), "--data", str(folder / "data"), "--json"]
     with subprocess.Popen(words, cwd=folder, env=environment({"SERVICE_LOG": "off"}), stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -18,6 +18,7 @@ import pytest
 
 from tests.cli.follower import Follower, following
 from tests.cli.reseller import COMMAND, environment, refused, said
+from tests.nursery import reseller
 from tests.people import Person, code_in, console_of
 from tests.running import Running, running
 
@@ -155,7 +156,7 @@ def test_a_login_that_has_run_out_is_renewed_once_by_all_who_want_it_at_the_same
     log_in(ada, home)
     aged(home)
     [before] = kept(home).values()
-    words = [*COMMAND, "call", "list_connectivity_plans"]
+    words = [reseller(), "call", "list_connectivity_plans"]
     pair = [subprocess.Popen(words, cwd=place, env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
     ended = [process.communicate(timeout=30) for process in pair]
     assert [process.returncode for process in pair] == [0, 0], ended

@@ -5,7 +5,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 from tests.cli.hook import listening
 from tests.cli.reseller import COMMAND, environment, refused, said
 from tests.databases import NO_POSTGRES, postgres_url
+from tests.nursery import reseller
 from tests.running import Running, running, start, stop
 
 LOOPBACK = {"SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8"}
@@ -42,9 +43,9 @@ def event_ids(http: httpx.Client) -> set[str]:
 
 
 @contextmanager
-def worker(place: Path, **settings: str) -> Generator[subprocess.Popen[str]]:
+def worker(place: Path, program: Sequence[str | Path], **settings: str) -> Generator[subprocess.Popen[str]]:
     """`reseller worker` under way."""
-    given = [*COMMAND, "worker", "--data", str(place / "data")]
+    given = [*program, "worker", "--data", str(place / "data")]
     with subprocess.Popen(given, cwd=place, env=environment(settings), stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -77,7 +78,7 @@ def test_a_worker_process_delivers_what_a_server_process_wrote(settings: dict[st
         secret = register(http, hook.url)
         issue(http, 2)
         assert hook.seen.empty()
-        with worker(tmp_path, **settings) as process:
+        with worker(tmp_path, [reseller()], **settings) as process:
             got = {hook.take(secret)[1] for _ in range(2)}
             issue(http, 1, start=2)
             got.add(hook.take(secret)[1])
@@ -99,7 +100,7 @@ def test_metrics_are_shown_by_servers_and_workers_at_an_address_of_their_own(tmp
     with running(tmp_path / "data", given) as server:
         assert "reseller_deliveries_pending 0.0" in httpx.get(url).text
         assert httpx.get(f"{server.base_url}/metrics").status_code == 404
-    with worker(tmp_path, **given) as process:
+    with worker(tmp_path, COMMAND, **given) as process:
         assert 'reseller_chore_last_success_timestamp_seconds{chore="retention"}' in httpx.get(url).text
         process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=20)[1] == "" and process.returncode == 0

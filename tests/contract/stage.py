@@ -29,8 +29,9 @@ from storage.issuance import Drawn, NewIssuance, begin_issuance, issue
 from tests.contract.fleet import ACCOUNT, FJORD, Own, drawn, new_network, opened
 from tests.contract.founding import found
 from tests.contract.payments import prepared, signature
+from tests.direct import Direct
 from tests.registry.ledgers import AuditRow, audited, audited_by, audited_of, used_by
-from tests.world import HOST, ORIGIN, SITE, Credentials, World, open_world
+from tests.world import BASE, HOST, ORIGIN, SITE, Credentials, World, open_world
 from transports.http.asgi import Receive, Scope, Send
 from transports.http.inner import Inner
 from transports.http.rules import HttpRules
@@ -260,7 +261,7 @@ class House:
         address = f"10.{self.callers >> 16}.{self.callers >> 8 & 255}.{self.callers & 255}"
         transport = httpx.ASGITransport(app=self.world.door, raise_app_exceptions=False, client=(address, 50_000))
         headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
-        return httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers)
+        return Direct(transport=transport, base_url=BASE, headers=headers)
 
     async def http(
         self,

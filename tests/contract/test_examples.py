@@ -2,7 +2,7 @@
 
 from typing import Any, get_args
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from pydantic import TypeAdapter
 
@@ -11,7 +11,8 @@ from registry.operation import Auth
 from registry.schema import input_schema, output_schema
 from registry.spelling import shown, spellings
 from tests.contract.fleet import writes
-from tests.contract.stage import GUARD, NEVER, OPERATIONS, SERVED, House, Stage, is_document, key_for
+from tests.contract.outcomes import code_of
+from tests.contract.stage import GUARD, NEVER, OPERATIONS, SERVED, House, Input, Stage, is_document, key_for
 
 pytestmark = pytest.mark.anyio
 EXAMPLES = [pytest.param(o, number, id=f"{o.id}-{number}") for o in SERVED for number in range(len(o.examples))]
@@ -37,18 +38,18 @@ async def test_an_example_runs_and_answers_in_the_documented_shape(house: House,
         assert said.content and said.media_type in get_args(operation.result)
         return
     schema, wrap = output_schema(operation.result)
-    jsonschema.validate(said.body if wrap is None else {wrap: said.body}, schema)
+    jsonschema_rs.validate(schema, said.body if wrap is None else {wrap: said.body})
     TypeAdapter[Any](operation.result).validate_python(said.body)
 
 
 @pytest.mark.parametrize(("operation", "number"), EXAMPLES)
 def test_an_example_is_what_the_schemas_say(operation: AnyOperation, number: int) -> None:
     example = operation.examples[number]
-    jsonschema.validate({**example.input, **({"idempotency_key": "k"} if operation.once else {})}, input_schema(operation))
+    jsonschema_rs.validate(input_schema(operation), {**example.input, **({"idempotency_key": "k"} if operation.once else {})})
     if not is_document(operation):
         assert example.answer is not None, "show what comes back"
         schema, wrap = output_schema(operation.result)
-        jsonschema.validate(example.answer if wrap is None else {wrap: example.answer}, schema)
+        jsonschema_rs.validate(schema, example.answer if wrap is None else {wrap: example.answer})
 
 
 @pytest.mark.parametrize("operation", WRITES)
@@ -117,6 +118,31 @@ async def test_a_field_is_taken_in_every_spelling(house: House, operation: AnyOp
         given[word] = given.pop(name)
         said = await house.http(operation, house.credential(operation, stage), given, key=key_for(operation), sure=True)
         assert said.status == operation.status, (word, said.body)
+
+
+def nullable(operation: AnyOperation) -> list[str]:
+    """Fields that may be null where null says no more than leaving them out."""
+    if operation.params.null_removes or operation.method in ("GET", "DELETE"):
+        return []
+    schema = operation.params.model_json_schema(by_alias=True)
+    optional = {name: part for name, part in schema["properties"].items() if name not in schema.get("required", [])}
+    return [name for name, part in optional.items() if {"type": "null"} in part.get("anyOf", [])]
+
+
+@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in SERVED if nullable(o)])
+async def test_null_is_as_good_as_leaving_a_field_out(house: House, operation: AnyOperation) -> None:
+    async def said(given: Input, *names: str, null: bool) -> tuple[int, str]:
+        stage = await house.stage(operation)
+        sent = {name: value for name, value in stage.fitted(operation, given).items() if name not in names}
+        sent |= dict.fromkeys(names) if null else {}
+        answer = await house.http(operation, house.credential(operation, stage), sent, key=key_for(operation), sure=True)
+        return answer.status, code_of(answer)
+
+    example = dict(operation.examples[0].input)
+    absent = [name for name in nullable(operation) if name not in example]
+    assert await said(example, *absent, null=True) == (operation.status, "")
+    for name in set(nullable(operation)) - set(absent):
+        assert await said(example, name, null=True) == await said(example, name, null=False), name
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in SERVED])

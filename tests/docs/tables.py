@@ -3,6 +3,10 @@
 import re
 from collections.abc import Collection
 
+from annotated_types import Le
+
+from operations.catalogue import CATALOGUE
+from operations.intelligence.sheets.every import SHEETS
 from storage.depth import Depth, Waiting
 from tests.budgets import REST, SECONDS
 from tests.docs.blocks import ROOT
@@ -64,11 +68,27 @@ def identity_table() -> str:
     return settings_table([name for name in Settings.model_fields if name.startswith("auth_") or name in IDENTITY])
 
 
+def composites_table() -> str:
+    """What each composite takes, and how many rows it answers."""
+    page = (ROOT / "docs/intelligence.md").read_text()
+    rows = ["| Composite | `POST` | Takes | Rows | Of a tool | At most |", "|---|---|---|---|---|---|"]
+    found = [each for each in CATALOGUE.operations.values() if each.id in SHEETS or each.id == "detect_country_entry"]
+    for each in sorted(found, key=lambda each: page.index(f"\n## {each.id}\n")):
+        fields = {field.alias or name: field for name, field in each.params.model_fields.items()}
+        taken = ", ".join(f"`{name}`" for name in fields if name not in ("limit", "starting_after"))
+        limit = fields.get("limit")
+        most = next((rule.le for rule in limit.metadata if isinstance(rule, Le)), "") if limit else ""
+        shown = f"{limit.default} | {each.tool_defaults['limit']}" if limit else " | "
+        rows.append(f"| [`{each.id}`](#{each.id}) | `{each.path}` | {taken} | {shown} | {most} |")
+    return "\n".join(rows)
+
+
 TABLES = {
     "README.md": [("settings", settings_table)],
     "CONTRIBUTING.md": [("budgets", budgets_table)],
     "docs/upstream.md": [("upstream", upstream_table)],
     "docs/identity.md": [("identity", identity_table)],
+    "docs/intelligence.md": [("composites", composites_table)],
     "docs/operations.md": [("metrics", metrics_table), ("replicas", replicas_table)],
 }
 

@@ -192,4 +192,5 @@ def test_every_block_is_in_a_language_that_a_test_knows() -> None:
     assert [(block.document, block.language) for block in blocks("python", "json")] == [
         ("README.md", "json"),
         ("CONTRIBUTING.md", "python"),
+        ("intelligence.md", "json"),
     ]

@@ -36,7 +36,7 @@ async def test_the_sheet_of_costs(stage: Stage) -> None:
     assert sheet == snapshot(
         {
             "title": "What lines cost",
-            "headline": "4 of 10 lines make 80 percent of EUR 24.42",
+            "headline": "4 of 10 lines make 80 % of what use cost: EUR 24.42.",
             "figures": [
                 {"label": "Cost", "kind": "money", "value": 24.419367},
                 {"label": "Charged outside packages", "kind": "money", "value": 14.812381},
@@ -109,11 +109,12 @@ async def test_the_sheet_of_savings(stage: Stage) -> None:
     assert sheet == snapshot(
         {
             "title": "Cheapest packages",
-            "headline": "Other packages would save EUR 34.31 of EUR 88.10 in 30 days",
+            "headline": "Other packages would save EUR 34.31 of EUR 88.10 in 30 days.",
             "figures": [
                 {"label": "Cost now in 30 days", "kind": "money", "value": 88.100361},
                 {"label": "Saving in 30 days", "kind": "money", "value": 34.314482},
-                {"label": "Lines to look at", "kind": "number", "value": 5},
+                {"label": "Lines to change", "kind": "number", "value": 4},
+                {"label": "Lines without use", "kind": "number", "value": 1},
                 {"label": "First day of use", "kind": "day", "value": "2026-12-18"},
                 {"label": "Last day of use", "kind": "day", "value": "2027-01-14"},
             ],

@@ -39,7 +39,7 @@ async def test_an_operator_sees_the_whole_market(stage: Stage) -> None:
                 ],
                 "more_countries": 0,
                 "segments": [
-                    {"segment": "at_home", "lines": 84, "data_bytes": 9887355033, "rule": "else: in one country"},
+                    {"segment": "at_home", "lines": 84, "data_bytes": 9887355033, "rule": "of the others: in one country"},
                     {"segment": "dormant", "lines": 33, "data_bytes": 0, "rule": "ACTIVE, and no use"},
                     {"segment": "other", "lines": 9, "data_bytes": 1936546935, "rule": ""},
                 ],

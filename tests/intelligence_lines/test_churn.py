@@ -73,7 +73,7 @@ async def test_one_line_is_told_with_a_sentence_for_each_factor(fleet: Stage) ->
     assert reasons == snapshot(
         [
             "Silent for 23 days; 20 of 33 days before had use, and such a line is silent so long at odds of 3.7e-05.",
-            "No package is in force since 15 whole days.",
+            "Without a package for 15 whole days after the last use.",
             "No balance pays for use outside packages.",
         ]
     )

@@ -104,6 +104,32 @@ async def test_use_that_cannot_be_read_leaves_covered_lines_covered_and_says_so(
     assert beside.iccid not in {row["iccid"] for row in said["data"]["lines"]}
 
 
+async def test_what_could_not_be_read_is_asked_for_again(stage: Stage) -> None:
+    await missteer(stage)
+    stage.fail("listSteeringList")
+    assert (await stage.ask(AUDIT))["incomplete"] is not None
+    stage.world.sandbox.faults.clear()
+    assert (await stage.ask(AUDIT))["incomplete"] is None
+
+
+async def test_an_audit_says_when_it_was_made(stage: Stage) -> None:
+    made = await stage.ask(AUDIT)
+    stage.world.clock.advance(30)
+    assert (await stage.ask(AUDIT))["generated_at"] == made["generated_at"]
+
+
+async def test_use_that_was_taken_back_is_on_no_network_outside(stage: Stage) -> None:
+    beside, *_ = others(stage, 2)
+    await missteer(stage, [stage.line, beside])
+    await stage.use(100 << 20, await stage.attach("no", 0, beside), beside)
+    await stage.advance(1)
+    await stage.attach("no", 0, beside)
+    await stage.attach("no", 1)
+    inside = networks(stage, "no")[0]
+    beside.cdrs[:] = [cdr._replace(quantity=-cdr.quantity) for cdr in beside.cdrs if cdr.network_id == inside]
+    assert beside.cdrs and await row_of(stage, beside) is None
+
+
 async def test_a_line_where_its_zone_has_no_network_is_offered_a_package(stage: Stage) -> None:
     await leave_the_zone(stage)
     row = await row_of(stage)
@@ -255,6 +281,13 @@ async def test_lines_whose_packages_cannot_be_read_are_left_out_and_counted(stag
     said = await stage.ask(AUDIT)
     assert said["incomplete"]["lines"] >= 3
     assert said["sampled"] + said["incomplete"]["lines"] + said["data"]["totals"]["not_active"] == said["of"]
+
+
+async def test_when_too_many_reads_fail_the_rest_is_not_tried_and_told_so(stage: Stage) -> None:
+    stage.fail("listSubscriberPrepaidPackages")
+    failed, left = (await stage.ask(AUDIT))["incomplete"]["reasons"]
+    assert failed.startswith("The charging system did not answer for ")
+    assert left.endswith(" lines were not looked into: the time was over, or too many reads failed; ask again, what was read is kept.")
 
 
 async def test_a_fleet_of_which_nothing_can_be_read_is_the_networks_failure(stage: Stage) -> None:

@@ -6,6 +6,7 @@ the exit code; the server says `ready` when it listens, and `settled SECONDS` wh
 was moved to.
 """
 
+import gc
 import importlib
 import os
 import select
@@ -120,6 +121,8 @@ def main() -> None:
     """Bear servers until the input ends."""
     for name in LATER:
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # no fork looks through it again, and so copies it
     pid = 0
     while line := sys.stdin.readline():
         if pid:

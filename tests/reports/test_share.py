@@ -8,6 +8,7 @@ from inline_snapshot import snapshot
 
 from tests.abuse.test_order_guesses import faceless
 from tests.reports.paper import Paper
+from registry.limits import Tier
 from tests.reports.press import METHOD, PATH, Press, open_press
 from tests.reports.sheets import ICCID, WHOLE, sheet
 
@@ -133,6 +134,14 @@ async def test_a_deleted_schedule_ends_its_link_at_once(press: Press) -> None:
     for format in ("json", "html"):
         assert (await press.public.get(f"{PATH}/{link.token}", params={"format": format})).status_code == 404
     assert (await press.read(other))["ready"] is True
+
+
+async def test_links_of_an_organisation_that_may_not_delete_them_any_more_are_dead_until_it_may(press: Press) -> None:
+    link = await press.link(WHOLE)
+    await press.world.move_to(Tier.FREE, press.caller.organisation)
+    assert (await press.public.get(f"{PATH}/{link.token}")).status_code == 404
+    await press.world.move_to(Tier.PRO, press.caller.organisation)
+    assert (await press.read(link))["ready"] is True
 
 
 async def test_wrong_ended_and_mistyped_links_are_answered_alike(press: Press) -> None:

@@ -6,6 +6,7 @@ from inline_snapshot import snapshot
 
 from operations.services.schedule_runs import LEASE_SECONDS
 from registry.errors import OcsError
+from registry.limits import Tier
 from storage.accounts import set_connection
 from tests.deliveries.test_metrics import values
 from tests.registry.ledgers import audited_of, set_used
@@ -305,3 +306,15 @@ async def test_metrics_count_what_waits_and_how_late_it_is(bureau: Bureau) -> No
     found = await values(metrics)
     shown = [found[f"schedule_{name}"] for name in ("reports{state=waiting}", "reports{state=running}", "lag_seconds")]
     assert shown == [1, 0, 7 * 3600]
+
+
+async def test_schedules_of_an_organisation_that_may_not_have_any_rest_until_it_may(on_both: Bureau) -> None:
+    await on_both.create()
+    runs = on_both.replica()
+    await on_both.world.move_to(Tier.FREE, on_both.caller.organisation)
+    on_both.clock.advance(DAY)
+    assert (await runs.fire(), await on_both.kept()) == (0, [])
+    await on_both.world.move_to(Tier.PRO, on_both.caller.organisation)
+    assert await runs.fire() == 0  # the boundary is past
+    on_both.clock.advance(DAY)
+    assert await runs.fire() == 1

@@ -9,14 +9,14 @@ from registry.call import Call, Reply, no_body
 from registry.catalogue import Catalogue
 from registry.credential import misplaced
 from registry.errors import BadRequest, Internal, NotFound, Refusal
-from registry.model import Events
+from registry.model import Events, Passed
 from registry.operation import Auth
 from registry.pipeline import Pipeline
 from transports.http.asgi import HttpScope, Message, Receive, Scope, Send
 from transports.http.body import Body
 from transports.http.connection import OVERLOADED, REQUEST, Overloaded
 from transports.http.inner import Inner
-from transports.http.passing import Passing, no_room
+from transports.http.passing import CHATS_OF_ALL, CHATS_OF_ONE, Passing, no_room
 from transports.http.request import Head, read_head
 from transports.http.response import REQUEST_ID, header_list, next_link, refusal_reply, send_events, send_passed, send_reply
 from transports.http.router import Found, Router
@@ -51,7 +51,7 @@ class HttpDoor:
         self._pipeline, self._rules, self._inner = pipeline, rules, inner
         self._clock, self._ids = pipeline.clock, pipeline.ids
         self._log, self._fault = log, fault
-        self._passing = Passing()
+        self._passing, self._telling = Passing(), Passing(CHATS_OF_ONE, CHATS_OF_ALL)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request; lifespan messages are for the inner application."""
@@ -98,9 +98,10 @@ class HttpDoor:
         reply = await answer(self._pipeline, call, self._report)
         if call.identified is not None:
             visit.organisation = call.identified.organisation
-        if reply.passed is not None and not isinstance(reply.passed, Events) and not self._passing.has_room(visit.organisation):
+        if reply.passed is not None and not self._lane(reply.passed).has_room(visit.organisation):
             await reply.passed.pieces.aclose()
-            reply = refusal_reply(no_room(self._clock.now(), self._pipeline.site.upgrade_url), visit.request_id)
+            full = no_room(self._lane(reply.passed), self._clock.now(), self._pipeline.site.upgrade_url)
+            reply = refusal_reply(full, visit.request_id)
         await self._finish(request, receive, send, visit, reply, private=private, raw_path=head.raw_path)
 
     async def _finish(
@@ -118,12 +119,17 @@ class HttpDoor:
         elif visit.head_only:
             await reply.passed.pieces.aclose()
             await send_reply(send, reply.status, headers, b"")
-        elif isinstance(reply.passed, Events):
-            await send_events(receive, send, reply.status, headers, reply.passed)
         else:
-            with self._passing.one_more(visit.organisation):
-                await send_passed(receive, send, reply.status, headers, reply.passed)
+            with self._lane(reply.passed).one_more(visit.organisation):
+                if isinstance(reply.passed, Events):
+                    await send_events(receive, send, reply.status, headers, reply.passed)
+                else:
+                    await send_passed(receive, send, reply.status, headers, reply.passed)
         self._write_line(request, visit)
+
+    def _lane(self, passed: Passed) -> Passing:
+        """What answers of this kind are counted by."""
+        return self._telling if isinstance(passed, Events) else self._passing
 
     async def _pass_on(self, inner: Inner, request: HttpScope, receive: Receive, send: Send, visit: Visit) -> None:
         """Let the inner application answer; it gets our request id."""

@@ -10,18 +10,21 @@ from registry.policy import stamp
 MOST_OF_ONE = 4
 MOST_OF_ALL = 64
 """A third of the connections there are: slow readers never keep others from asking."""
+CHATS_OF_ONE, CHATS_OF_ALL = 64, 256
+"""Streams of events: half of the connections that a server takes, and what one organisation may have of them."""
 SECONDS = 5
 
 
 class Passing:
     """Counts them, by organisation."""
 
-    def __init__(self) -> None:
+    def __init__(self, of_one: int = MOST_OF_ONE, of_all: int = MOST_OF_ALL) -> None:
+        self.of_one, self.of_all = of_one, of_all
         self._under_way: Counter[str] = Counter()
 
     def has_room(self, owner: str) -> bool:
         """Whether one more may begin."""
-        return self._under_way[owner] < MOST_OF_ONE and self._under_way.total() < MOST_OF_ALL
+        return self._under_way[owner] < self.of_one and self._under_way.total() < self.of_all
 
     @contextmanager
     def one_more(self, owner: str) -> Generator[None]:
@@ -34,13 +37,13 @@ class Passing:
             self._under_way += Counter[str]()  # forgets the owners that have none
 
 
-def no_room(now: float, upgrade_url: str) -> QuotaExceeded:
+def no_room(passing: Passing, now: float, upgrade_url: str) -> QuotaExceeded:
     """Too many at once."""
     return QuotaExceeded(
-        f"{MOST_OF_ONE} long answers of your organisation, or {MOST_OF_ALL} of all, are being read; finish reading one, or ask with limit",
+        f"{passing.of_one} long answers of your organisation, or {passing.of_all} of all, are being read; finish one, or ask with limit",
         code="rate_limited",
-        limit=MOST_OF_ONE,
-        used=MOST_OF_ONE,
+        limit=passing.of_one,
+        used=passing.of_one,
         reset_at=stamp(now + SECONDS),
         retry_after=SECONDS,
         upgrade_url=upgrade_url,

@@ -14,6 +14,8 @@ from transports.http.asgi import Headers, Receive, Send
 JSON = "application/json"
 REQUEST_ID = b"request-id"
 PUBLIC_JSON: Headers = [(b"content-type", b"application/json"), (b"x-content-type-options", b"nosniff")]
+UNBUFFERED = (b"x-accel-buffering", b"no")
+"""To proxies that gather an answer before they hand it on: events are read as they are made."""
 PRIVATE_JSON: Headers = [*PUBLIC_JSON, (b"cache-control", b"no-store")]
 BODILESS = (204, 304)
 PASSED_SECONDS = 600
@@ -30,6 +32,8 @@ def header_list(reply: Reply, request_id: str, private: bool) -> Headers:
     headers = list(PRIVATE_JSON if private else PUBLIC_JSON)
     if reply.media_type != JSON:
         headers[0] = (b"content-type", reply.media_type.encode("latin-1"))
+    if isinstance(reply.passed, Events):
+        headers.append(UNBUFFERED)
     if reply.status not in BODILESS and reply.passed is None:
         headers.append((b"content-length", b"%d" % len(reply.body)))
     headers.append((REQUEST_ID, request_id.encode()))
@@ -74,7 +78,7 @@ async def send_events(receive: Receive, send: Send, status: int, headers: Header
     """Events as they are made. A reader who hangs up ends their making at once, however long the next one would take."""
     gone, telling = create_task(until_gone(receive)), create_task(tell(send, status, headers, events))
     try:
-        await wait((gone, telling), return_when=FIRST_COMPLETED)
+        await wait((gone, telling), return_when=FIRST_COMPLETED, timeout=PASSED_SECONDS)
         if telling.done():
             telling.result()
     finally:

@@ -51,12 +51,12 @@ def packages(data: object) -> str:
 
 def cost(data: object) -> str:
     """What a line cost the reseller."""
-    return f"It cost {figure(row(row(data)['total'])['resellerCost']):.6f} EUR."
+    return f"It cost {figure(row(row(data)['total'])['resellerCost']):.6f} EUR in the last 7 days."
 
 
 def countries(data: object) -> str:
     """Where a line was used."""
-    return f"Seen in {', '.join(str(each['name']) for each in rows(row(row(data)['total'])['quantityPerCountry']))}."
+    return f"Seen in {', '.join(str(each['name']) for each in rows(row(row(data)['total'])['quantityPerCountry']))} in the last 7 days."
 
 
 def cheapest(data: object) -> str:

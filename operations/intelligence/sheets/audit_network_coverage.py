@@ -26,10 +26,10 @@ def headline(data: Coverage) -> str:
     wrong = totals["mis_steered"] + totals["outside_zone"] + totals["no_package"]
     if not wrong:
         return f"All {totals['covered']} lines that were seen lately are on networks that their packages cover."
-    cost = data["cost_outside"] + data["charged_outside"]
     return (
         f"{totals['mis_steered']} lines are steered to networks outside their packages, {totals['outside_zone']} are where their packages "
-        f"do not work, and {totals['no_package']} have no package; use outside packages cost {cost:.2f} EUR in 28 days."
+        f"do not work, and {totals['no_package']} have no package; in 28 days that cost {data['cost_outside']:.2f} EUR, "
+        f"and {data['charged_outside']:.2f} EUR were charged for it."
     )
 
 

@@ -27,7 +27,7 @@ def sheet(found: Finding[FleetCosts]) -> Sheet:
     few = data["pareto"]
     return {
         "title": "What lines cost",
-        "headline": f"{few['lines']} of {found['of']} lines make {few['percent']} percent of EUR {data['cost']:.2f}",
+        "headline": f"{few['lines']} of {found['of']} lines make {few['percent']} % of what use cost: EUR {data['cost']:.2f}.",
         "figures": [
             {"label": "Cost", "kind": "money", "value": data["cost"]},
             {"label": "Charged outside packages", "kind": "money", "value": data["charged"]},

@@ -23,14 +23,14 @@ WORDS: Mapping[Verdict, str] = {
 def sheet(found: Finding[FleetSavings]) -> Sheet:
     """The report of a finding."""
     data = found["data"]
-    changing = data["verdicts"].get("change", 0) + data["verdicts"].get("unused", 0)
     return {
         "title": "Cheapest packages",
-        "headline": f"Other packages would save EUR {data['saving']:.2f} of EUR {data['now']:.2f} in 30 days",
+        "headline": f"Other packages would save EUR {data['saving']:.2f} of EUR {data['now']:.2f} in 30 days.",
         "figures": [
             {"label": "Cost now in 30 days", "kind": "money", "value": data["now"]},
             {"label": "Saving in 30 days", "kind": "money", "value": data["saving"]},
-            {"label": "Lines to look at", "kind": "number", "value": changing},
+            {"label": "Lines to change", "kind": "number", "value": data["verdicts"].get("change", 0)},
+            {"label": "Lines without use", "kind": "number", "value": data["verdicts"].get("unused", 0)},
             {"label": "First day of use", "kind": "day", "value": data["start"]},
             {"label": "Last day of use", "kind": "day", "value": data["end"]},
         ],

@@ -1,0 +1,102 @@
+"""A chat lasts for minutes: each call in it is made by whoever began it, as they are at that moment."""
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from clients.sandbox.model.script import Heard, Turn, Use
+from clients.sandbox.ocs.sandbox import Sandbox
+from clients.sandbox.ocs.seed.build import build
+from registry.caller import Caller
+from registry.limits import Tier
+from registry.ports import Claims
+from registry.restrictions import Restrictions
+from storage.accounts import set_connection
+from storage.directory import StoreDirectory
+from storage.grants import Grant, insert_grant, revoke_grant
+from tests.assistant.stage import Stage, open_stage, said
+from tests.world import NOON
+
+pytestmark = pytest.mark.anyio
+Change = Callable[[Stage], Awaitable[object]]
+
+
+async def nothing(stage: Stage) -> None:
+    del stage
+
+
+async def revoke(stage: Stage) -> None:
+    await stage.world.revoke(stage.me)
+
+
+async def leave(stage: Stage) -> None:
+    await stage.world.leave(stage.me.person, stage.me.organisation)
+
+
+async def take_a_smaller_tier(stage: Stage) -> None:
+    await stage.world.move_to(Tier.PRO, stage.me.organisation)
+
+
+async def disconnect(stage: Stage) -> None:
+    await stage.world.store.write(set_connection, organisation=stage.me.organisation, mode=None, account_id=None, own_token=None)
+
+
+def looking_twice(heard: Heard) -> Turn:
+    """One look, two others, and what came of each."""
+    if heard.results:
+        uses = () if len(heard.results) == 3 else (Use("list_subscribers", {"limit": 1}), Use("operator_billing_list_fees"))
+        return Turn(" ".join(str(found["status"]) for found in heard.results) if not uses else "", uses)
+    return Turn(uses=(Use("list_reseller_accounts"),))
+
+
+@pytest.mark.parametrize(
+    ("change", "statuses"),
+    [
+        (nothing, "200 200 200"),
+        (revoke, "200 401 401"),
+        (leave, "200 401 401"),
+        (take_a_smaller_tier, "200 200 402"),
+        (disconnect, "200 409 200"),
+    ],
+)
+async def test_what_ends_or_changes_in_the_middle_of_a_chat_holds_from_its_next_call_on(
+    tmp_path: Path, change: Change, statuses: str
+) -> None:
+    begun: list[Stage] = []
+
+    async def meanwhile(seconds: float) -> None:
+        del seconds
+        if begun:
+            await change(begun.pop())
+
+    sandbox = Sandbox(build(1, int(NOON), history_days=0), wall=lambda: NOON, sleep=meanwhile)
+    async with open_stage(tmp_path, sandbox=sandbox) as stage:
+        await sandbox.handle("POST", "/control/faults", body=json.dumps({"method": "*", "delay": 1}).encode())
+        stage.follow(looking_twice)
+        begun.append(stage)
+        assert said(await stage.chat("Well?")) == statuses
+        assert not begun
+
+
+async def test_whoever_is_looked_up_again_is_the_same_caller_until_their_login_or_membership_ends(stage: Stage) -> None:
+    world, me, now = stage.world, stage.me, stage.world.clock.now()
+    _, read_only = await world.key(me.person, me.organisation, restrictions=Restrictions(read_only=True, calls_per_day=5))
+    grant = Grant("gnt_1", me.person, me.organisation, "client", "A program", "read", "", now, now + 600)
+    await world.store.write(insert_grant, grant)
+    directory = StoreDirectory(world.store)
+    login = await directory.by_session(Claims(me.person, None, grant.id), now)
+    callers = [login, await directory.by_key(read_only, now), await directory.signed_in(me.person, me.organisation)]
+    assert [await directory.again(required(caller), now) for caller in callers] == callers
+    assert await directory.again(required(login), now + 600) is None
+    await world.store.write(revoke_grant, grant=grant.id, now=now)
+    assert [await directory.again(required(caller), now) for caller in callers] == [None, *callers[1:]]
+    await world.leave(me.person, me.organisation)
+    assert [await directory.again(required(caller), now) for caller in callers] == [None, None, None]
+
+
+def required(caller: Caller | None) -> Caller:
+    """Who was found."""
+    assert caller is not None
+    return caller

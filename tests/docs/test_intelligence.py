@@ -1,0 +1,243 @@
+"""Every command of the page on composites and reports, in their order, against a service; and its names and figures are the code's."""
+
+import json
+import os
+import re
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast, get_args, get_type_hints
+
+import httpx
+import pytest
+
+from clients.webhooks.schedule import DELAYS
+from operations.catalogue import CATALOGUE
+from operations.intelligence.detect_country_entry import Presence
+from operations.intelligence.sheets.every import SHEETS
+from operations.services import churn_score, fleet_score, line_habits, package_cover, usage_silences, usage_spikes
+from operations.services.churn_signs import LONG_DAYS
+from operations.services.coverage_audit import FRESH_DAYS, USE_DAYS
+from operations.services.coverage_verdicts import FEW, PROBLEMS, Action
+from operations.services.cron_rules import LEAST_MINUTES
+from operations.services.diagnosis_rules import SLOW_KBPS, TABLE
+from operations.services.finding import Finding
+from operations.services.fleet_bill import PARETO_PERCENT
+from operations.services.fleet_money import IN_ALL, OF_ACCOUNT
+from operations.services.fleet_reading import SECONDS, TOLD_EVERY
+from operations.services.line_anomalies import LEAST_BYTES, LEAST_COST
+from operations.services.line_anomalies import Kind as AnomalyKind
+from operations.services.line_calendar import DAYS
+from operations.services.line_use import SETTLED_DAYS
+from operations.services.market_survey import MOST_PACKAGE_LINES
+from operations.services.package_need import MARGIN_PERCENT
+from operations.services.package_plan import Verdict
+from operations.services.package_uptake import HALF, NEARLY, Upsell
+from operations.services.redaction_kinds import TOO_LONG
+from operations.services.rhythm import odds_of_silence, rhythm_of
+from operations.services.schedule_input import WINDOW_DAYS
+from operations.services.schedule_notice import MOST_FIGURES
+from operations.services.schedule_runs import LEASE_SECONDS, MOST_TRIES, PAUSES
+from operations.services.sheet import Kind
+from operations.services.small_groups import FEWEST
+from operations.services.usage_weeks import FRESH_SECONDS
+from operations.services.windows import MOST_DAYS
+from registry.limits import Limits
+from storage.endpoints import FAILING_SECONDS
+from storage.schedule_reports import EVENTS_KEPT_SECONDS, REPORTS_KEPT, RUNS_PER_HOUR
+from storage.schedules import MOST_SCHEDULES
+from tests.cli.hook import listening
+from tests.docs.blocks import ROOT, blocks
+from tests.docs.reader import as_reader, done, find, others, shell
+from tests.docs.test_simulated_network import free_port
+from tests.running import Running
+
+PAGE = "intelligence.md"
+FIRST, SCHEDULE, READ, DELETE = STARTS = (
+    'curl -s "$RESELLER_URL/v1/intelligence/fleet-health"',
+    "told()",
+    "report=$(reseller call run_intelligence_schedule",
+    "reseller call delete_intelligence_schedule",
+)
+COMPOSITES = [*SHEETS, "detect_country_entry"]
+
+
+def page() -> str:
+    return (ROOT / "docs" / PAGE).read_text()
+
+
+def section(name: str) -> str:
+    """One composite's."""
+    return page().split(f"\n## {name}\n")[1].split("\n## ")[0]
+
+
+def missing(names: Iterable[str], text: str) -> list[str]:
+    return [name for name in names if f"`{name}`" not in text]
+
+
+def test_the_first_commands_of_the_page_answer_findings(place: Path, server: Running) -> None:
+    said, decoder, found = done(place, find(FIRST, PAGE), **as_reader(server)), json.JSONDecoder(), list[dict[str, Any]]()
+    while said.strip():
+        answer, end = decoder.raw_decode(said.lstrip())
+        found.append(answer)
+        said = said.lstrip()[end:]
+    assert [[*each] for each in found] == [[*get_type_hints(Finding)]] * 3
+    assert missing(found[0], page()) == []
+    assert [each["of"] for each in found] == [140, 140, 1]
+    assert len(found[1]["data"]["lines"]) == 3
+
+
+def test_a_schedule_tells_a_receiver_is_read_behind_its_link_and_deleted_with_it(place: Path, server: Running) -> None:
+    text = (find(SCHEDULE, PAGE) + find(READ, PAGE)).replace("8080", str(free_port()))
+    ending = "trap 'kill $(jobs -p)' EXIT\n"  # with a command that fails the receiver ends, and so does what is read here
+    with shell(place, ending + text + '\nprintf "\\nmade %s %s %s\\n" "$schedule" "$link" "$report"; wait', **as_reader(server)) as process:
+        assert process.stdout is not None
+        try:
+            lines = list[str]()
+            while not any(line.startswith("made ") for line in lines) or not any(line.startswith("intelligence.report ") for line in lines):
+                lines.append(next(process.stdout))
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.communicate(timeout=10)
+    said = "".join(lines)
+    [(schedule, link, report)] = re.findall(r"^made (sch_\w+) (\S+) (rep_\w+)$", said, re.MULTILINE)
+    assert re.findall(r"^intelligence.report evt_\w+ (\w+)$", said, re.MULTILINE) == [report]
+    assert '"state": "done"' in said and '"organization":' in said and '"ready":true' in said
+    assert link.startswith(f"{server.base_url}/v1/intelligence/share/")
+    assert "<title>" in (place / "report.html").read_text()
+    gone = done(place, find(DELETE, PAGE), schedule=schedule, link=link, **as_reader(server))
+    assert '"deleted": true' in gone and '"There is no report at this link' in gone
+
+
+def test_what_a_webhook_is_told_looks_as_the_page_shows_it(server: Running) -> None:
+    [shown] = [json.loads(block.text) for block in blocks("json", document=PAGE)]
+    headers = {"Authorization": f"Bearer {server.api_key}"}
+    with listening() as hook, httpx.Client(base_url=server.base_url, headers=headers, timeout=30) as http:
+        wanted = {"composite": "fleet_health", "cron": "0 5 * * *", "webhook_url": hook.url}
+        schedule = http.post("/v1/intelligence/schedules", json=wanted).json()["id"]
+        http.post(f"/v1/intelligence/schedules/{schedule}/run").raise_for_status()
+        status, _, body = hook.seen.get(timeout=60)
+        http.delete(f"/v1/intelligence/schedules/{schedule}").raise_for_status()
+    told = json.loads(body)
+    assert status == 204
+    assert told["data"].pop("boundary") is None  # somebody asked for it
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", shown["data"].pop("boundary"))
+    assert shape(told) == shape(shown)
+    assert (told["type"], told["object"]) == (shown["type"], shown["object"])
+
+
+def shape(value: object) -> object:
+    """Members and what kind of value each has: ids by their prefix, lists by their first row."""
+    if isinstance(value, dict):
+        return {name: shape(field) for name, field in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [shape(cast("list[object]", value)[0])]
+    if isinstance(value, str):
+        found = re.match(r"(evt|sch|rep)_", value)
+        return found[0] if found else "a text"
+    return "a number" if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def test_every_command_of_the_page_is_run() -> None:
+    assert others(PAGE, *STARTS) == []
+
+
+@pytest.mark.parametrize("name", COMPOSITES)
+def test_a_section_of_a_composite_names_every_member_of_its_answer(name: str) -> None:
+    [data] = get_args(CATALOGUE.operations[name].result)
+    assert missing(get_type_hints(data), section(name)) == []
+
+
+def test_the_page_names_every_composite_and_has_a_section_for_each() -> None:
+    asked = re.findall(r"^\| `(\w+)` \| [A-Z].*\? \|$", page(), re.MULTILINE)
+    assert sorted(asked) == sorted(COMPOSITES)
+    assert re.findall(r"^## (\w+_\w+)$", page(), re.MULTILINE) == asked
+
+
+def test_the_words_of_the_page_are_those_of_the_code() -> None:
+    told = {
+        "fleet_health": (*get_args(fleet_score.Deed), "idle_share", "never_used_share", "suspended_share", "stock_days", "balance_days"),
+        "churn_risk": ("high", "medium", *churn_score.SENTENCES),
+        "detect_usage_anomalies": get_args(AnomalyKind),
+        "audit_network_coverage": (*PROBLEMS, "covered", "not_seen_lately", *get_args(Action)),
+        "marketing_intelligence": (*line_habits.RULES, *get_args(Upsell)),
+        "optimize_package": get_args(Verdict),
+        "detect_country_entry": get_args(Presence),
+    }
+    assert {name: gone for name, words in told.items() if (gone := missing(words, section(name)))} == {}
+    shown = re.findall(r"^\| `(\w+)` \|", section("diagnose_subscriber"), re.MULTILINE)
+    assert shown == [*TABLE, "healthy", "undetermined"]
+    assert missing(get_args(Kind), page().split("### What strangers see")[1]) == []
+
+
+def test_the_points_of_the_page_are_those_of_the_code() -> None:
+    rules = {"idle_share": fleet_score.IDLE, "never_used_share": fleet_score.UNUSED, "suspended_share": fleet_score.SUSPENDED}
+    rows = re.findall(r"^\| `(\w+)`.*? \| (\d+) \| (\d+) (?:%|days)", section("fleet_health"), re.MULTILINE)
+    assert {name: (float(most), float(at)) for name, most, at in rows} == {
+        **{name: (rule.points, 100 * rule.all_at) for name, rule in rules.items()},
+        "stock_days": (fleet_score.STOCK, 0),
+        "balance_days": (fleet_score.BALANCE, 0),
+    }
+    most = (churn_score.SILENCE, churn_score.TREND, churn_score.PACKAGE, churn_score.STATUS, churn_score.BALANCE)
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", section("churn_risk"), re.MULTILINE)
+    assert [(name, float(points)) for name, points in rows] == list(zip(churn_score.SENTENCES, most, strict=True))
+
+
+def test_the_odds_of_silence_that_the_page_gives_are_those_that_come_out() -> None:
+    daily, traveller = [True] * 28, [True] * 7 + [False] * 14 + [True] * 7
+    assert round(1 / odds_of_silence(rhythm_of(daily), 5), -3) == 9000
+    assert round(odds_of_silence(rhythm_of(traveller), 5), 1) == 0.3
+    told = " ".join(section("churn_risk").split())
+    assert "28 days of daily use have odds of 1 in 9,000;" in told and "between two weeks of use, 3 in 10." in told
+
+
+def test_the_figures_of_the_page_are_those_of_the_code() -> None:
+    bands, limits = churn_score.BANDS, Limits()
+    told = (
+        (MOST_SCHEDULES, "an organisation has at most 50", 50),
+        (LEAST_MINUTES, "at least 15 minutes between two", 15),
+        (WINDOW_DAYS, "looks at the last 28 whole UTC days", 28),
+        (LEASE_SECONDS, "when its lease ends, after 3 minutes", 180),
+        ((MOST_TRIES, PAUSES), "tried three times, after one minute and after five", (3, (60, 300))),
+        (RUNS_PER_HOUR, "Six an hour", 6),
+        (len(DELAYS), "the same ten attempts", 10),
+        (MOST_FIGURES, "are at most eight", 8),
+        (EVENTS_KEPT_SECONDS, "forgotten after 30 days", 30 * 86_400),
+        (FAILING_SECONDS, "or failed for 120 hours", 120 * 3600),
+        (REPORTS_KEPT, "keeps the latest 30 reports", 30),
+        (limits.misses_per_minute, "ten a minute from one address", 10),
+        (TOO_LONG, "from 100 TB on", 100 * 10**12),
+        ((SECONDS, TOLD_EVERY), "after 100 seconds of reading at the latest", (100, 50)),
+        ((SETTLED_DAYS, FRESH_SECONDS), "ended three days ago or earlier are kept, newer ones for ten minutes", (3, 600)),
+        ((OF_ACCOUNT, IN_ALL), "at most 40 lines of an account, 160 in all", (40, 160)),
+        (fleet_score.MOST_TODOS, "`first` has at most three things", 3),
+        (fleet_score.ENOUGH_DAYS, "from 60 days", 60),
+        (MOST_PACKAGE_LINES, "at most 2,000 lines are read", 2000),
+        ((line_habits.MACHINE_DAYS, line_habits.MACHINE_BYTES), "on 4 days or more, at most 2 MB", (4, 2_000_000)),
+        ((line_habits.HEAVY_BYTES, line_habits.HEAVY_MEDIANS), "at least 1 GB, and at least 4 times", (10**9, 4)),
+        ((line_habits.TRAVEL_COUNTRIES, line_habits.TRAVEL_DAYS), "in 3 countries, or 7 days", (3, 7)),
+        ((NEARLY, HALF), "where 90 % of its current packages", (0.9, 0.5)),
+        (FEWEST, "fewer than five lines are merged", 5),
+        (MOST_DAYS, "both included, at most 92", 92),
+        (PARETO_PERCENT, "make 80 % of the cost", 80),
+        (MARGIN_PERCENT, "with 10 % more", 10),
+        (package_cover.MOST_PACKAGES, "at most 60 packages", 60),
+        (package_cover.MOST_PLACES, "more than ten different places", 10),
+        (package_cover.MOST_NODES, "after 20,000 steps", 20_000),
+        ((FRESH_DAYS, USE_DAYS), "seen in the last 7 days", (7, 28)),
+        (FEW, "(three at least)", 3),
+        (SLOW_KBPS, "below 10,240", 10_240),
+        ((bands["high"], bands["medium"]), "`high` begins at 50, `medium` at 30", (50, 30)),
+        ((DAYS, LONG_DAYS), "for 56 when it has been quiet", (28, 56)),
+        ((churn_score.EXPECTED_ODDS, churn_score.UNUSUAL_ODDS), "at odds of 3 in 10, all at 1 in 100", (0.3, 0.01)),
+        ((churn_score.PAUSE_SHARE, churn_score.PAUSE_DAYS), "two fifths of them", (0.4, 14)),
+        ((churn_score.STEADY, churn_score.FALLING), "from 5 % a week on, all at 30 %", (0.05, 0.3)),
+        (usage_spikes.THRESHOLD, "2.8 robust standard deviations", 2.8),
+        (usage_spikes.ALARMS_PER_1000, "Of normal values 2.6 in 1,000", 2.6),
+        (LEAST_BYTES, "at least a megabyte more", 10**6),
+        (LEAST_COST, "at least ten euros more", 10 * 10**6),
+        (usage_silences.ODDS, "odds of at most 1 in 1,000", 0.001),
+        (usage_silences.REGULAR, "used on half of its days", 0.5),
+    )
+    text = " ".join(page().split())
+    assert [words for number, words, meant in told if number != meant or words not in text] == []

@@ -1,0 +1,103 @@
+"""The example of a report, run as a program against a service on the embedded default."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from inline_snapshot import snapshot
+
+from operations.intelligence.sheets.every import SHEETS
+from tests.examples.test_money_month import program
+from tests.running import ROOT, Running, running
+
+SECRETS = re.compile(r"ak_|whsec_|sch_|rep_|/share/|89\d{15}|LPA:|Bearer")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("report") / "data") as server:
+        yield server
+
+
+def reported(server: Running, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return program("fleet_report.py", server.base_url, *words, **{"RESELLER_API_KEY": str(server.api_key), **environment})
+
+
+def schedules(server: Running) -> list[dict[str, object]]:
+    with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {server.api_key}"}) as http:
+        return http.get("/v1/intelligence/schedules").json()["data"]
+
+
+def test_a_report_is_made_shown_and_deleted_and_what_opens_it_is_not_printed(server: Running) -> None:
+    done = reported(server, "--delete")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert SECRETS.findall(done.stdout + done.stderr) == []
+    assert [masked(line) for line in done.stdout.splitlines()] == snapshot(
+        [
+            "every Monday, next on #-#-#T#:#:#Z",
+            "Fleet health: The fleet scores # of #: # of # issued lines were used in # days. First: ...",
+            "  Score: #",
+            "  Issued lines: ...",
+            "  Used in # days: #",
+            "  Used in # days: #",
+            "  Never used: #",
+            "  Silent for # days: #",
+            "  Suspended: #",
+            "  In stock: #",
+            "looked into # of # lines: ...",
+            "its page: Fleet health · Demo Telecom",
+            "deleted; the link answers 404",
+        ]
+    )
+    assert schedules(server) == []
+
+
+def masked(line: str) -> str:
+    """Without what depends on the day: the simulated network ends now."""
+    shown = re.sub(r"\d+(\.\d+)?", "#", line) if not line.startswith("deleted") else line
+    return re.sub(r"(First|lines): .*", r"\1: ...", shown)
+
+
+def test_without_delete_the_link_is_printed_and_lives_until_enter_is_pressed(server: Running) -> None:
+    words = [sys.executable, str(ROOT / "examples" / "fleet_report.py"), server.base_url]
+    pipe = subprocess.PIPE
+    given = {"RESELLER_API_KEY": str(server.api_key), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(words, env=given, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        link = next(line.strip() for line in process.stdout if line.startswith(server.base_url))
+        page = httpx.get(link)
+        out, _ = process.communicate("\n", timeout=60)
+    assert re.search("/v1/intelligence/share/[^/]+[?]format=html$", link)
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "<h1" in page.text and re.search(r"89\d{15}", page.text) is None
+    assert out.endswith("deleted; the link answers 404\n")
+    assert httpx.get(link).status_code == 404
+    assert schedules(server) == []
+
+
+def test_a_wrong_key_and_an_unknown_composite_are_taught(server: Running) -> None:
+    unset, wrong = reported(server, RESELLER_API_KEY=""), reported(server, RESELLER_API_KEY="ak_wrong")
+    unknown = reported(server, "--composite", "fleet_wealth")
+    assert [each.returncode for each in (unset, wrong, unknown)] == [1, 1, 1]
+    assert [each.stdout for each in (unset, wrong, unknown)] == ["", "", ""]
+    assert unset.stderr == "Set RESELLER_API_KEY to a key: `serve` prints one, `reseller keys create NAME` makes one.\n"
+    assert wrong.stderr.startswith("/v1/intelligence/schedules: The API key is unknown, expired or revoked. Make one at ")
+    assert "ak_wrong" not in wrong.stderr
+    assert unknown.stderr.startswith('/v1/intelligence/schedules: composite: got "fleet_wealth"; must be one of ')
+    assert [name for name in SHEETS if f"'{name}'" not in unknown.stderr] == []
+
+
+def test_a_report_that_fails_says_why_and_leaves_no_schedule(server: Running) -> None:
+    done = reported(server, "--delete", "--composite", "diagnose_subscriber")
+    assert done.returncode == 1
+    assert "iccid" in done.stderr
+    assert schedules(server) == []
+
+
+def test_it_needs_nothing_but_the_standard_library() -> None:
+    text = (ROOT / "examples" / "fleet_report.py").read_text()
+    imported = re.findall(r"^(?:import|from) (\w+)", text, re.MULTILINE)
+    assert [name for name in imported if name not in sys.stdlib_module_names] == []
