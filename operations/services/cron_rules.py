@@ -46,7 +46,8 @@ def check_cron(cron: str) -> None:
     nearest = least_minutes(parsed.minutes, parsed.hours)
     if nearest < LEAST_MINUTES:
         raise BadRequest(
-            f"cron: {shown(cron)} comes again after {nearest} minute{'' if nearest == 1 else 's'}; at least {LEAST_MINUTES} must be between two reports",
+            f"cron: {shown(cron)} comes again after {nearest} minute{'' if nearest == 1 else 's'}; "
+            f"at least {LEAST_MINUTES} must be between two reports",
             param="cron",
             hint=EXAMPLES,
         )

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
+from registry.limits import Tier
 from tests.abuse.test_order_guesses import faceless
 from tests.reports.paper import Paper
-from registry.limits import Tier
 from tests.reports.press import METHOD, PATH, Press, open_press
 from tests.reports.sheets import ICCID, WHOLE, sheet
 
