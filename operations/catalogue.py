@@ -314,7 +314,7 @@ CATALOGUE = Catalogue(
         ),
         Toolset(
             "intelligence",
-            "Questions about a whole fleet: its health, its cost, which lines leave, spike, roam where they should not or have the wrong package.",
+            "Questions about a whole fleet: its health and cost, which lines leave, spike, roam wrongly or have the wrong package.",
             (
                 fleet_health,
                 marketing_intelligence,

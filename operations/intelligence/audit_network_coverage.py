@@ -278,7 +278,7 @@ def network_lines(one: NetworkSum) -> NetworkLines:
     lines, outside = len(one.verdicts), one.verdicts.count("mis_steered")
     return {
         "country": one.country,
-        "network": told(one.network, one.code),
+        "network": told(one.network, one.code if one.network is None else None),
         "lines": lines,
         "covered": one.verdicts.count("covered"),
         "mis_steered": outside,
@@ -297,7 +297,7 @@ def line_shown(row: Row) -> OutsideLine:
         "verdict": one.verdict,
         "judged_by": one.by,
         "country": one.country,
-        "network": told(one.network, one.look.code),
+        "network": told(one.network, one.look.code if one.network is None or one.by == "registration" else None),
         "seen": moment(one.look.seen or 0),
         "zones": list(one.zones),
         "could_use": [told(network, None) for network in row.options],

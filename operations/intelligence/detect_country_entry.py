@@ -9,7 +9,7 @@ from operations.deps import Ctx
 from operations.services.coverage_map import Code, code_of
 from operations.services.finding import Finding, finding, moment
 from operations.services.lines import Line, LineRef, own_line
-from operations.services.mobile_countries import country_of
+from operations.services.mobile_countries import COUNTRIES, NETWORKS, country_of
 from operations.services.utc_moment import seconds_of
 from operations.subscribers.country_history import visible_accounts
 from registry.errors import NotFound, OcsError
@@ -22,12 +22,17 @@ METHOD = (
     "one code spans countries; when it came in is what the network's bridge pushed."
 )
 RESERVED = {"UK": "GB", "EL": "GR"}
+KNOWN = frozenset((*COUNTRIES.values(), *NETWORKS.values()))
+"""Where a line can be seen: countries with a mobile country code, or with a network under another's."""
 Presence = Literal["as_expected", "elsewhere", "seen", "unknown_country", "never_seen"]
 
 
 def assigned(code: str | None) -> str | None:
     """Upper case. Choice: what ISO 3166-1 reserves for the European Union's own codes is taken for the country that is meant."""
-    return None if code is None else RESERVED.get(code.upper(), code.upper())
+    meant = None if code is None else RESERVED.get(code.upper(), code.upper())
+    if meant is not None and meant not in KNOWN:
+        raise ValueError("no country has this code")
+    return meant
 
 
 class CountryQuery(LineRef):

@@ -34,7 +34,7 @@ from operations.services.reached import Upstream
 from operations.services.upstream import reach
 from operations.services.use_kinds import Kind
 from operations.services.windows import Day, Window, today, window_of
-from registry.errors import OcsError
+from registry.errors import BadRequest, OcsError
 from registry.model import CamelInput
 from registry.operation import Example, operation
 
@@ -151,7 +151,7 @@ EXAMPLE: Finding[FleetCosts] = {
     upstream=True,
     operator=True,
     title="High-cost lines",
-    raises=[OcsError],
+    raises=[BadRequest, OcsError],
     examples=[Example("What did last week cost, and which lines?", {"start": "2027-01-01", "end": "2027-01-07", "limit": 10}, EXAMPLE)],
     # Choice: a row with its networks is long, and few of them say which lines to look at.
     tool_defaults={"limit": 5},
@@ -166,8 +166,12 @@ async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCos
     were sold for is no part of `charged`, so a negative margin of a line with packages is no loss by itself. Operators are called as the
     charging system calls them. Pages within a minute show one state.
     """
-    upstream = await reach(ctx)
     window = Window(params.start, params.end)
+    if window.first > today(ctx.now):
+        raise BadRequest(
+            f"start: {window.first} has not come, so nothing has been used then", param="start", hint=f"Today is {today(ctx.now)} (UTC)"
+        )
+    upstream = await reach(ctx)
     key = ("high_cost_subscribers", ctx.organisation, *window)
     load = partial(costs_of, ctx, upstream, window)
     costs = await kept_ranking(upstream, key, load, whole=lambda found: found.missing.told is None, cursor=params.starting_after)

@@ -17,8 +17,10 @@ class NetworkTold(TypedDict):
 
 
 def told(network: KnownNetwork | None, code: Code | None) -> NetworkTold:
-    """The network: by its first codes where a zone has it, else by the code that was seen."""
+    """The network by the code that was seen, as any look at the line shows it; by its first one where none was."""
     if network is None:
         mcc, mnc = code or (0, 0)
         return {"mcc": f"{mcc:03d}", "mnc": f"{mnc:02d}"}
-    return {"mcc": network.mcc, "mnc": network.mnc, "operator": network.operator}
+    if code is None:
+        return {"mcc": network.mcc, "mnc": network.mnc, "operator": network.operator}
+    return {"mcc": f"{code[0]:03d}", "mnc": f"{code[1]:0{len(network.mnc)}d}", "operator": network.operator}

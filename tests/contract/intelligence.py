@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from operations.services.schedule_share import digest_of, new_token
+from registry.limits import Tier
 from storage.schedule_reports import ask_report
 from storage.schedules import NewSchedule, insert_schedule
 from tests.world import Credentials, World
@@ -29,9 +30,10 @@ async def report(world: World, who: Credentials) -> Input:
 
 
 async def shared(world: World, who: Credentials) -> Input:
-    """A share link whose first report is not finished yet."""
+    """A share link whose first report is not finished yet: of somebody who may have one, whoever opens it."""
     id, token, now = world.ids.new("sch_"), new_token(world.ids), world.clock.now()
-    row = NewSchedule(id, who.organisation, "fleet_health", "{}", "0 6 * * *", "UTC", None, digest_of(token), who.person, 2**62, int(now))
+    owner = await world.organisation(Tier.PRO)
+    row = NewSchedule(id, owner, "fleet_health", "{}", "0 6 * * *", "UTC", None, digest_of(token), who.person, 2**62, int(now))
     await world.store.write(insert_schedule, schedule=row, endpoint=None)
     return {"token": token}
 

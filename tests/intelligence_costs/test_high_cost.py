@@ -259,3 +259,9 @@ async def test_a_tools_answer_is_short_and_has_a_way_to_the_rest(demo: Stage) ->
     more = await demo.tool("high_cost_subscribers", {**WINDOW, "starting_after": said["_meta"]["next"]})
     rows = said["structuredContent"]["data"]["lines"] + more["structuredContent"]["data"]["lines"]
     assert rows == (await demo.costs(limit=10))["data"]["lines"]
+
+
+async def test_days_that_have_not_come_are_refused(stage: Stage) -> None:
+    answer = await stage.http.post("/v1/intelligence/high-cost-subscribers", json={"start": "2030-01-01", "end": "2030-01-07"})
+    assert (answer.status_code, answer.json()["param"]) == (400, "start")
+    assert answer.json()["error"] == "start: 2030-01-01 has not come, so nothing has been used then"

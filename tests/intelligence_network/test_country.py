@@ -159,3 +159,10 @@ async def test_it_needs_one_call(world: World, http: httpx.AsyncClient) -> None:
     before = len(world.sandbox.calls)
     await told(http, line, expectedCountry="FR")
     assert [call.method for call in world.sandbox.calls[before:]] == ["getSingleSubscriber"]
+
+
+async def test_a_code_of_no_country_is_refused(http: httpx.AsyncClient) -> None:
+    wanted = {"iccid": "8988303700000100286", "expectedCountry": "XX"}
+    answer = await http.post("/v1/intelligence/detect-country-entry", json=wanted)
+    assert (answer.status_code, answer.json()["param"]) == (400, "expectedCountry")
+    assert "no country has this code" in answer.json()["error"]
