@@ -1,7 +1,6 @@
 """What every test shares: the async backend, skips that count as failures when asked, and the time each folder takes."""
 
 import gc
-import importlib.util
 import os
 import sys
 import tempfile
@@ -9,10 +8,9 @@ import time
 from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
-from types import ModuleType
-from typing import cast
 
 import pytest
+from anyio._core import _eventloop
 from hypothesis import settings
 
 from tests import ramdisk
@@ -31,8 +29,8 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
     return "asyncio", {"use_uvloop": False}
 
 
-if importlib.util.find_spec("sniffio") is None:  # httpx asks for it in every call of an application, and looks through the whole path
-    cast(dict[str, ModuleType | None], sys.modules)["sniffio"] = None
+# What one test leaves in it would tell the next that a loop is running; without it anyio asks asyncio, which knows.
+_eventloop.sniffio = None  # pyright: ignore[reportPrivateImportUsage]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -34,8 +34,13 @@ READS = frozenset(
 """What changes nothing. Every other method is a write, which is never sent twice."""
 UNUSED = frozenset({"listResellerTariff", "listTariffRule", "modifyResellerBalance"})
 """What the wire has and no operation calls."""
-DEGRADING = ("onboarding_start_managed_account", "onboarding_connect_ocs_token", "onboarding_save_plan", "onboarding_test_esim")
-"""What asks the network before it is connected, and has words for every way that fails: tests/setup holds them to account."""
+DEGRADING = (
+    *("onboarding_start_managed_account", "onboarding_connect_ocs_token", "onboarding_save_plan", "onboarding_test_esim"),
+    *("fleet_health", "marketing_intelligence", "churn_risk", "detect_usage_anomalies", "high_cost_subscribers", "optimize_package"),
+    *("audit_network_coverage", "diagnose_subscriber", "detect_country_entry", "ai_insights"),
+)
+"""What has words for every way the network fails: before it is connected (tests/setup holds them to account), and where an answer goes on
+without what could not be read (tests/intelligence_*, tests/assistant)."""
 LEDGER = ("issue_esim_from_inventory", "rollback_esim_issuance")
 """What keeps its unknown outcomes in the issuance ledger, with answers of its own: tests/issuance holds them to account."""
 

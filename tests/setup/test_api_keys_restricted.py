@@ -99,7 +99,8 @@ async def test_refusals_teach(house: House) -> None:
                 "code": "invalid_request",
                 "param": "restrictions.toolsets",
                 "hint": (
-                    "Known are connectivity, accounts, subscribers, network, invoicing, billing, storefronts, setup, core, operator, all"
+                    "Known are connectivity, accounts, subscribers, network, invoicing, billing, storefronts, assistant, setup, "
+                    "intelligence, core, operator, all"
                 ),
             },
             {
