@@ -156,7 +156,7 @@ from transports.cli.main import main
 main()
 """
 LATE = {
-    *("mcp", "mcp_types", "httpx", "httpx2", "aiohttp", "jwt", "cryptography", "stripe", "openai", "numpy"),
+    *("mcp", "mcp_types", "httpx", "httpx2", "aiohttp", "jwt", "cryptography", "stripe", "openai"),
     *("alembic", "psycopg", "rich", "typer.rich_utils", "jinja2", "segno", "prometheus_client"),
 }
 
