@@ -14,10 +14,11 @@ from operations.services.churn_score import BANDS, Band, Score, Signs, scored, s
 from operations.services.churn_signs import signs_of
 from operations.services.finding import Factor, Finding, Missing, finding
 from operations.services.fleet_reading import FleetLine, fleet_of, read_each
+from operations.services.kept_finding import kept_finding
 from operations.services.line_calendar import whole_days
 from operations.services.line_standing import Standing, sorted_by_standing
 from operations.services.lines_asked import Asked, LinesAsked, lines_asked
-from operations.services.ranking import kept_ranking, page_of
+from operations.services.ranking import page_of
 from operations.services.reached import Upstream
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
@@ -83,6 +84,11 @@ class Ranked(NamedTuple):
     of: int
     missing: Missing
 
+    @property
+    def partial(self) -> bool:
+        """Whether asking again may tell more."""
+        return self.missing.told is not None
+
 
 EXAMPLE: Finding[ChurnRisk] = {
     "generated_at": "2027-01-15T12:00:00Z",
@@ -133,7 +139,7 @@ async def churn_risk(ctx: Ctx, params: LinesAsked, asked: Asked) -> Finding[Chur
         one = await ranked_lines(ctx, asked.upstream, [asked.line])
         return answer(one, [line_at_risk(line, reasons=True) for line in one.lines])
     key, load = ("churn_risk", ctx.organisation), partial(ranked_fleet, ctx, asked.upstream)
-    ranked = await kept_ranking(asked.upstream, key, load, whole=lambda found: found.missing.told is None, cursor=params.starting_after)
+    ranked = await kept_finding(asked.upstream, key, load, further=params.starting_after is not None)
     return answer(ranked, [line_at_risk(line) for line in page_of(ctx, ranked.lines, params.limit, params.starting_after)])
 
 

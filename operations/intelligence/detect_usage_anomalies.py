@@ -12,12 +12,13 @@ from operations.deps import Ctx
 from operations.services.euros import euros
 from operations.services.finding import Finding, Missing, finding
 from operations.services.fleet_reading import FleetLine, fleet_of, read_each
+from operations.services.kept_finding import kept_finding
 from operations.services.line_anomalies import Anomaly, Judged, Kind, Word, judged
 from operations.services.line_calendar import calendar_of, whole_days
 from operations.services.line_standing import Standing, sorted_by_standing
 from operations.services.line_use import use_of
 from operations.services.lines_asked import Asked, LinesAsked, lines_asked
-from operations.services.ranking import kept_ranking, page_of
+from operations.services.ranking import page_of
 from operations.services.reached import Upstream
 from operations.services.usage_spikes import ALARMS_PER_1000, THRESHOLD
 from registry.errors import NotFound, OcsError
@@ -119,6 +120,11 @@ class Searched(NamedTuple):
     of: int
     missing: Missing
 
+    @property
+    def partial(self) -> bool:
+        """Whether asking again may tell more."""
+        return self.missing.told is not None
+
 
 EXAMPLE: Finding[UsageAnomalies] = {
     "generated_at": "2027-01-15T12:00:00Z",
@@ -175,7 +181,7 @@ async def detect_usage_anomalies(ctx: Ctx, params: LinesAsked, asked: Asked) -> 
         one = await searched_lines(ctx, asked.upstream, [asked.line])
         return answer(one, page_of(ctx, one.found, params.limit, params.starting_after))
     key, load = ("detect_usage_anomalies", ctx.organisation), partial(searched_fleet, ctx, asked.upstream)
-    fleet = await kept_ranking(asked.upstream, key, load, whole=lambda found: found.missing.told is None, cursor=params.starting_after)
+    fleet = await kept_finding(asked.upstream, key, load, further=params.starting_after is not None)
     return answer(fleet, page_of(ctx, fleet.found, params.limit, params.starting_after))
 
 

@@ -27,9 +27,10 @@ from operations.services.euros import euros
 from operations.services.finding import Finding, Missing, finding
 from operations.services.fleet_bill import PARETO_PERCENT, FleetBill, fleet_bill
 from operations.services.fleet_reading import FleetLine, fleet_of, read_each
+from operations.services.kept_finding import kept_finding
 from operations.services.line_bill import Bill, bill_of, summed
 from operations.services.line_use import SETTLED_DAYS, use_of
-from operations.services.ranking import PageCursor, Rows, kept_ranking, page_of
+from operations.services.ranking import PageCursor, Rows, page_of
 from operations.services.reached import Upstream
 from operations.services.upstream import reach
 from operations.services.use_kinds import Kind
@@ -99,6 +100,11 @@ class Costs(NamedTuple):
     sampled: int
     of: int
     missing: Missing
+
+    @property
+    def partial(self) -> bool:
+        """Whether asking again may tell more."""
+        return self.missing.told is not None
 
 
 EXAMPLE: Finding[FleetCosts] = {
@@ -174,7 +180,7 @@ async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCos
     upstream = await reach(ctx)
     key = ("high_cost_subscribers", ctx.organisation, *window)
     load = partial(costs_of, ctx, upstream, window)
-    costs = await kept_ranking(upstream, key, load, whole=lambda found: found.missing.told is None, cursor=params.starting_after)
+    costs = await kept_finding(upstream, key, load, further=params.starting_after is not None)
     data = shown(costs, window, page_of(ctx, costs.bill.lines, params.limit, params.starting_after), params.limit)
     return finding(data, now=costs.now, sampled=costs.sampled, of=costs.of, method=METHOD, missing=costs.missing)
 

@@ -13,13 +13,14 @@ from operations.deps import Ctx
 from operations.services.euros import euros
 from operations.services.finding import Finding, Missing, finding
 from operations.services.fleet_reading import FleetLine, current_status, fleet_of, read_each
+from operations.services.kept_finding import kept_finding
 from operations.services.line_use import use_of
 from operations.services.lines import reached_line
 from operations.services.package_figures import LinePlan, TemplateFigures, line_plan, spoken_of
 from operations.services.package_need import DAYS, MARGIN_PERCENT, MONTH, four_weeks
 from operations.services.package_offers import Offers, offers_of
 from operations.services.package_plan import Plan, Verdict, drafted, finished
-from operations.services.ranking import PageCursor, Rows, kept_ranking, page_of
+from operations.services.ranking import PageCursor, Rows, page_of
 from operations.services.reached import Upstream
 from operations.services.upstream import reach
 from operations.vocabulary import Iccid
@@ -75,6 +76,11 @@ class Plans(NamedTuple):
     offers: Offers
     of: int
     missing: Missing
+
+    @property
+    def partial(self) -> bool:
+        """Whether asking again may tell more."""
+        return self.missing.told is not None
 
 
 EXAMPLE: Finding[FleetSavings] = {
@@ -147,7 +153,7 @@ async def optimize_package(ctx: Ctx, params: PackageQuery) -> Finding[FleetSavin
     else:
         key = ("optimize_package", ctx.organisation)
         load = partial(plans_of, ctx, upstream)
-        plans = await kept_ranking(upstream, key, load, whole=lambda found: found.missing.told is None, cursor=params.starting_after)
+        plans = await kept_finding(upstream, key, load, further=params.starting_after is not None)
     data = shown(plans, page_of(ctx, plans.ranked.plans, params.limit, params.starting_after))
     return finding(data, now=plans.now, sampled=plans.sampled, of=plans.of, method=METHOD, missing=plans.missing)
 
