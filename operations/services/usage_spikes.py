@@ -15,6 +15,8 @@ THRESHOLD = 2.8
 """Robust standard deviations."""
 ALARMS_PER_1000 = 2.6
 """Of normal days so many in 1,000 lie beyond: the rate that the threshold is chosen by. docs/intelligence.md has what was measured."""
+ROUNDING = 1e-9
+"""Of the median: roots of equal figures may differ by so little once they were averaged."""
 FEWEST = 6
 """Days with use that a verdict takes."""
 CLASS_WEIGHT = 4.0
@@ -60,7 +62,7 @@ def standing_out(samples: Sequence[Sample], floor: int) -> list[Spike]:
     usual = median(roots)
     centres = [centre_of(place, samples, roots, usual) for place in range(len(samples))]
     distances = [root - centre for root, centre in zip(roots, centres, strict=True)]
-    above = [distance for distance in distances if distance >= 0]
+    above = [distance for distance in distances if distance >= -ROUNDING * usual]  # a day just as usual is no day below
     scale = pooled(max(mad(distances), mad(above) if above else 0.0), len(samples), USUAL_SCALE * usual, SCALE_WEIGHT)
     scale = scale or floor ** (1 / 3) / THRESHOLD  # most days had nothing: the floor decides
     found: list[Spike] = []
