@@ -75,7 +75,7 @@ async def costs(ask: Asker, world: Reference) -> list[Score]:
     top = {row["iccid"] for row in rows[: 2 * len(planted)]}
     countries = {row["country"]: micro(row) for row in whole["countries"] if micro(row)}
     return [
-        score(name, "cost of each line", [(row["iccid"], micro(row) == true.get(row["iccid"])) for row in rows]),
+        score(name, "cost of each line", [(row["iccid"], micro(row) == true.get(row["iccid"], 0)) for row in rows]),
         score(name, "lines with cost", [(iccid, any(row["iccid"] == iccid for row in rows)) for iccid in true]),
         score(name, "ranking", [(str(place), costs_told[place] >= costs_told[place + 1]) for place in range(len(rows) - 1)]),
         score(name, "networks", [(row["iccid"], networks_agree(row, world)) for row in rows]),
