@@ -54,7 +54,7 @@ async def serving(world: World, folder: Path) -> AsyncGenerator[httpx.AsyncClien
         assert demo is not None
         assert demo.api_key is not None
         await connect(service, demo.organisation)
-        pool = simulated_pool(Sandbox(world, wall=clock.now), clock)
+        pool = simulated_pool(lambda: Sandbox(world, wall=clock.now), clock)
         service.pipeline.deps = replace(service.pipeline.deps, ocs=pool)
         rules = HttpRules(hosts=frozenset((HOST,)), origins=frozenset((BASE_URL,)))
         door = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=unlogged, fault=broken)

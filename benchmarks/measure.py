@@ -86,24 +86,23 @@ def mcp(seed: Seed, plan: Plan) -> list[dict[str, object]]:
 
 
 def route(seed: Seed, plan: Plan) -> list[dict[str, object]]:
-    """The first route of the table against the last: the same 401, so that only the way to it differs."""
+    """The first route of the table against the last and the longest: the same 401, so that only the way to it differs."""
     found: list[dict[str, object]] = []
     with running((OURS, HANDWRITTEN), seed) as contestants:
         for one in contestants:
-            first, last = ends(one)
-            for path in (first, last):
+            for path in places(one).values():
                 if run_ask(one.port, requests.without_key(path)()).status != 401:
                     raise SystemExit(f"{one.name}: {path} gives no 401 without a credential")
         for number in range(plan.rounds):
             for one in contestants:
-                for case, path in zip(("first", "last"), ends(one), strict=True):
+                for case, path in places(one).items():
                     turn = Turn(one, requests.without_key(path), 401)
                     found.append(asdict(take(case, turn, 16, number, plan.seconds, 0.0)))
     return found
 
 
-def ends(one: Contestant) -> tuple[str, str]:
-    """The first and the last GET route of a contestant's table."""
+def places(one: Contestant) -> dict[str, str]:
+    """The first GET route of a contestant's table, the last, and the one with the most segments and parameters."""
     from benchmarks.rivals.routes import operations
 
     if one.name == OURS:
@@ -112,7 +111,8 @@ def ends(one: Contestant) -> tuple[str, str]:
         paths = [op.path for op in CATALOGUE.operations.values() if op.method == "GET" and not op.public]
     else:
         paths = [op.path for op in operations() if op.method == "GET" and op.path != "/health"]
-    return filled(paths[0]), filled(paths[-1])
+    longest = max(paths, key=lambda path: (path.count("/"), path.count("{")))
+    return {"first": filled(paths[0]), "last": filled(paths[-1]), "longest": filled(longest)}
 
 
 def filled(path: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import cdr_page, issuing_page, upstream_page, webhooks_page
+from benchmarks import cdr_page, endurance_page, issuing_page, upstream_page, webhooks_page
 from benchmarks.names import BARE, FASTMCP, HANDWRITTEN, LOWLEVEL, OURS, TUNED, TUTORIAL
 from benchmarks.tables import Aim, Row, middle, of, ratios, spread, table, versus
 
@@ -50,13 +50,14 @@ buffers the audit row and a log line.
   and buffered audit rows for reads, no log line.
 """
 MCP_NOTE = """`tools/call` of get_connectivity_intent at 16 connections, without a session; each side registers the very tools that
-this service lists ({tools}). Rivals do the GET of the hand-written server in their tool. This service answers
-2025-11-25 by server-sent events (so that progress and cancellation work); the rivals answer plain JSON, in their
-favour. FastMCP gives the SDK no `get_tool_input_schema`, so every call with arguments lists all tools first: its cost
-grows with their number.
+this service lists ({tools}). Rivals do the GET of the hand-written server in their tool. All answer
+plain JSON. This service does so after the SDK's own checks but past the rest of it, for a call that asks for no progress,
+no confirmation and nobody outside (SERVICE_MCP_EDGE); a client that hangs up cancels its call all the same. FastMCP gives
+the SDK no `get_tool_input_schema`, so every call with arguments lists all tools first: its cost grows with their number.
 """
-ROUTE_NOTE = """A GET without a credential (401) at the first and at the last GET route of the table: the same work but for finding
-the route. This service's table has {ours} operations today; the hand-written server has 176 routes.
+ROUTE_NOTE = """A GET without a credential (401) at the first and at the last GET route of the table, and at the one with the most
+segments and parameters: the same work but for finding the route. This service's table has {ours} operations today; the
+hand-written server has 176 routes.
 """
 START_NOTE = """From the start of the process to the first 200 of `/health`, on an existing database, warm disk cache; memory
 (resident, idle for a second) counts mapped pages. Bare import: `import sqlmodel, starlette.applications, uvicorn,
@@ -66,7 +67,8 @@ orjson, pydantic` in a new interpreter.
 
 def load(folder: Path = SAMPLES) -> dict[str, Any]:
     """The sample files, by scenario."""
-    return {name: json.loads((folder / f"{name}.json").read_text()) for name in SCENARIOS if (folder / f"{name}.json").exists()}
+    found = {name: json.loads((folder / f"{name}.json").read_text()) for name in SCENARIOS if (folder / f"{name}.json").exists()}
+    return found | endurance_page.samples(folder)
 
 
 def render(samples: Mapping[str, Any]) -> str:
@@ -93,7 +95,9 @@ def render(samples: Mapping[str, Any]) -> str:
         parts.append(f"## Position in the route table\n\n{note}\n{positions(samples['route']['rows'])}")
     if "start" in samples:
         parts.append(f"## Start and memory\n\n{START_NOTE}\n{starts(samples['start']['rows'])}")
-    parts.append("## Where and when\n\n" + places(samples))
+    if endurance := endurance_page.among(samples):
+        parts.append(endurance_page.section(endurance))
+    parts.append("## Where and when\n\n" + places({name: samples[name] for name in samples if name not in endurance}))
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
@@ -107,13 +111,23 @@ def disk(rows: Sequence[Row]) -> str:
 
 
 def positions(rows: Sequence[Row]) -> str:
-    """The last route against the first."""
+    """The last route and the longest against the first."""
     lines: list[list[str]] = []
+    others = others_of(rows)
     for name in (OURS, HANDWRITTEN):
-        first, last = of(rows, name, case="first"), of(rows, name, case="last")
-        costs = [b["cpu_us"] / a["cpu_us"] for a, b in zip(first, last, strict=True)]
-        lines.append([name, f"{middle(first, 'cpu_us'):.0f}", f"{middle(last, 'cpu_us'):.0f}", spread(costs)])
-    return table(["", "CPU us, first route", "CPU us, last route", "last / first"], lines)
+        costs = [f"{middle(of(rows, name, case=case), 'cpu_us'):.0f}" for case in ("first", *others)]
+        lines.append([name, *costs, *(spread(against_first(rows, name, case)) for case in others)])
+    return table(["", "CPU us, first route", *others, *(f"{case} / first" for case in others)], lines)
+
+
+def others_of(rows: Sequence[Row]) -> list[str]:
+    """What the first route was compared with."""
+    return [case for case in dict.fromkeys(row["case"] for row in rows) if case != "first"]
+
+
+def against_first(rows: Sequence[Row], name: str, case: str) -> list[float]:
+    """What a route costs, as a multiple of the first, round by round."""
+    return [b["cpu_us"] / a["cpu_us"] for a, b in zip(of(rows, name, case="first"), of(rows, name, case=case), strict=True)]
 
 
 def starts(rows: Sequence[Row]) -> str:
@@ -139,18 +153,23 @@ def aims(samples: Mapping[str, Any]) -> str:
             found.append(Aim(text, f">= {aim}", f"{value:.2f}", value >= aim))
 
     for connections in (1, 16, 64):
-        at_least("get", HANDWRITTEN, 0.8, f"GET by id against {HANDWRITTEN}, c={connections}", connections=connections)
-    for connections, aim in ((1, 0.7), (16, 1.8), (64, 2.5)):
+        at_least("get", HANDWRITTEN, 1.0, f"GET by id against {HANDWRITTEN}, c={connections}", connections=connections)
+    for connections, aim in ((1, 0.8), (16, 2.0), (64, 3.0)):
         at_least("post", HANDWRITTEN, aim, f"POST against {HANDWRITTEN}, c={connections}", connections=connections)
     for scenario in ("get", "post"):
         for connections in (1, 16, 64):
             at_least(scenario, TUTORIAL, 8, f"{scenario.upper()} against {TUTORIAL}, c={connections}", connections=connections)
+    at_least("mcp", FASTMCP, 2, "MCP tools/call against FastMCP, 2025-11-25", case="2025-11-25")
     at_least("mcp", FASTMCP, 10, "MCP tools/call against FastMCP, 2026-07-28", case="2026-07-28")
+    if "route" in samples:
+        rows = samples["route"]["rows"]
+        most = max(median(against_first(rows, OURS, case)) for case in others_of(rows))
+        found.append(Aim("CPU of the last and the longest route against the first", "<= 1.05", f"{most:.2f}", most <= 1.05))
     if "start" in samples:
         rows = samples["start"]["rows"]
         times = median([a["ms"] / b["ms"] for a, b in zip(of(rows, OURS), of(rows, BARE), strict=True)])
         memory = middle(of(rows, OURS), "rss_mb")
-        found.append(Aim("Start to first answer against the bare import", "<= 1.8", f"{times:.2f}", times <= 1.8))
+        found.append(Aim("Start to first answer against the bare import", "<= 1.5", f"{times:.2f}", times <= 1.5))
         found.append(Aim("Memory at idle", "< 90 MB", f"{memory:.0f} MB", memory < 90))
     if "upstream" in samples:
         found += upstream_page.aims(samples["upstream"]["rows"])

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 FailureKind = Literal["timeout", "tls", "blocked", "refused", "dns", "network", "protocol"]
+NEVER_SENT: frozenset[FailureKind] = frozenset({"refused", "dns", "blocked"})
+"""These happen before a byte is sent."""
 
 
 class Blocked(OSError):

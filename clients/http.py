@@ -6,6 +6,7 @@ from asyncio import timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import anyio
@@ -112,7 +113,7 @@ class Outbound:
 
     async def _begin(self, road: Road, method: str, url: str, headers: Mapping[str, str], content: bytes) -> Arrived:
         try:
-            with anyio.fail_after(self.limits.total_seconds):
+            async with timeout(self.limits.total_seconds):
                 return await road.send(method, url, _plain(headers), content)
         except road.failures as error:
             kind = failure_kind(error)
@@ -133,14 +134,19 @@ class Outbound:
         return InProcess(transport, idle_seconds=self.limits.total_seconds)
 
     def _network(self) -> Road:
-        import httpx  # start-up budget, as the next one
-
-        from clients.sockets import Sockets
+        from clients.sockets import Sockets  # start-up budget
 
         limits = self.limits
-        # httpx's context: the authorities of its certificate bundle, the same on every machine.
-        connector = self._make_connector(limits, self._tls or httpx.create_ssl_context(trust_env=False))
-        return Sockets(connector, connect_seconds=limits.connect_seconds, idle_seconds=limits.total_seconds)
+        connector = self._make_connector(limits, self._tls or _authorities())
+        return Sockets(connector, connect_seconds=limits.connect_seconds)
+
+
+@cache
+def _authorities() -> ssl.SSLContext:
+    """Those of httpx's certificate bundle, the same on every machine. Reading them takes 25 ms, so all that call outside share them."""
+    import httpx  # start-up budget
+
+    return httpx.create_ssl_context(trust_env=False)
 
 
 def _plain_connector(limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:
@@ -167,7 +173,7 @@ async def _chunks(road: Road, arrived: Arrived, idle_seconds: float) -> AsyncGen
     kind = None
     while kind is None:
         try:
-            with anyio.fail_after(idle_seconds):
+            async with timeout(idle_seconds):
                 chunk = await arrived.read()
         except road.failures as error:
             kind = failure_kind(error)

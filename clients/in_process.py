@@ -1,8 +1,6 @@
 """A program in this process in place of the network, behind httpx's transport interface."""
 
-import logging
 from collections.abc import AsyncGenerator, Mapping
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import cast
 
 import httpx  # slow to import, so this file is imported when the first call is made
@@ -35,30 +33,19 @@ class ArrivedInside:
 
 
 class InProcess:
-    """One httpx client over a given transport."""
+    """A given transport, asked directly: what a client of httpx adds to it is for networks."""
 
     failures: tuple[type[Exception], ...] = (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError)
 
     def __init__(self, transport: httpx.AsyncBaseTransport, *, idle_seconds: float) -> None:
-        logging.getLogger("httpx").addFilter(_unlogged)
-        self._client = httpx.AsyncClient(
-            transport=transport,
-            timeout=httpx.Timeout(idle_seconds),
-            cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
-            trust_env=False,
-            follow_redirects=False,
-        )
+        self._transport = transport
+        self._extensions = {"timeout": httpx.Timeout(idle_seconds).as_dict()}
 
     async def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> ArrivedInside:
         """Send a request and wait for the head of its answer."""
-        request = self._client.build_request(method, url, headers=headers, content=content)
-        return ArrivedInside(await self._client.send(request, stream=True))
+        request = httpx.Request(method, url, headers=headers, content=content, extensions=self._extensions)
+        return ArrivedInside(await self._transport.handle_async_request(request))
 
     async def aclose(self) -> None:
         """End it."""
-        await self._client.aclose()
-
-
-def _unlogged(record: logging.LogRecord) -> bool:
-    """The library logs every URL it calls, and some of ours hold a secret. What it has to complain about is let through."""
-    return record.levelno > logging.INFO
+        await self._transport.aclose()

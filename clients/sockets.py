@@ -42,7 +42,8 @@ class Sockets:
 
     failures: tuple[type[Exception], ...] = (aiohttp.ClientError, OSError, UnicodeError)
 
-    def __init__(self, connector: aiohttp.BaseConnector, *, connect_seconds: float, idle_seconds: float) -> None:
+    def __init__(self, connector: aiohttp.BaseConnector, *, connect_seconds: float) -> None:
+        """Whoever waits sets the other time limits."""
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -51,7 +52,7 @@ class Sockets:
             read_bufsize=READ_AHEAD,
             headers={"user-agent": USER_AGENT},
             skip_auto_headers=("Content-Type",),
-            timeout=aiohttp.ClientTimeout(total=None, connect=idle_seconds, sock_connect=connect_seconds, sock_read=idle_seconds),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds),
         )
 
     async def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> ArrivedBySocket:

@@ -1,7 +1,7 @@
 """A month of money: call records in, an invoice out, paid on the processor's page; every figure is recomputed from the records.
 
     reseller serve
-    RESELLER_API_KEY=ak_... python examples/money_month.py http://127.0.0.1:8000 --rows 100000
+    RESELLER_API_KEY=ak_... python examples/money_month.py http://127.0.0.1:8000 --rows 20000
 
 The processor is the simulated one of a service without SERVICE_PAYMENTS_KEY. Records are made for last month, 5,000 SIMs at most.
 `--records FILE` keeps them; without it they are in a directory that is deleted at the end.

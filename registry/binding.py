@@ -73,8 +73,9 @@ class Binding(Generic[P]):
         for name in self.path_names:
             if name in values:
                 raise BadRequest(f"{name}: unknown field; it is part of the path", code="unknown_field", param=name, hint="Remove it")
+            guard.check_string(path[name])
             values[name] = self._convert(name, path[name])
-        return self.encode(values)
+        return orjson.dumps(values)
 
     def arguments(self, values: Mapping[str, Any]) -> bytes:
         """The JSON of the whole input of a tool or command line call."""
@@ -95,11 +96,6 @@ class Binding(Generic[P]):
             return self._validate(orjson.dumps(guard.with_whole_numbers(raw)))
         except ValidationError as error:
             raise teaching.refuse(self._model, error, self._headers) from None
-
-    def encode(self, values: Mapping[str, Any]) -> bytes:
-        """JSON again, after the texts of path and query became values."""
-        guard.check_value(values)
-        return orjson.dumps(values)
 
     def _no_query(self, query: str) -> BadRequest:
         for part in query.split("&"):
@@ -131,6 +127,7 @@ class Binding(Generic[P]):
                 raise BadRequest(f"{name[:80]}: given twice in the query", param=name[:80], hint="Send it once")
             else:
                 values[name] = self._convert(name, text)
+        guard.check_value(values)
         return values
 
     def _convert(self, name: str, text: str) -> Any:

@@ -54,7 +54,7 @@ class Caller:
 
     def has(self, scope: Scope) -> bool:
         """Every bit of the scope."""
-        return not scope & ~self.scopes
+        return not int(scope) & ~self.scopes
 
 
 ANONYMOUS = Caller(kind="public", principal="public")

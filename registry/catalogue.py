@@ -49,9 +49,12 @@ class Catalogue:
         self.operations: dict[str, AnyOperation] = {}
         self.toolset_of: dict[str, str] = {}
         self.core = tuple(core)
+        tools: list[str] = []
         shapes: dict[tuple[str, str], str] = {}
         for toolset in toolsets:
-            for operation in toolset.operations():
+            operations = toolset.operations()
+            tools += [toolset.name] * any(o.tool for o in operations)
+            for operation in operations:
                 shape = (operation.method, re.sub(r"\{\w+\}", "{}", operation.path))
                 taken = operation.id if operation.id in self.operations else shapes.get(shape)
                 if taken is not None:
@@ -62,16 +65,18 @@ class Catalogue:
         missing = [name for name in self.core if name not in self.operations]
         if missing:
             raise TypeError(f"the preset core names {missing}, which nobody declares")
-
-    @property
-    def presets(self) -> Mapping[str, frozenset[str]]:
-        """Selections that cut across toolsets."""
         operators = frozenset(o.id for o in self.operations.values() if o.operator)
-        return {"core": frozenset(self.core), "operator": operators, "all": frozenset(self.operations)}
+        self.presets: Mapping[str, frozenset[str]] = {
+            "core": frozenset(self.core),
+            "operator": operators,
+            "all": frozenset(self.operations),
+        }
+        """Selections that cut across toolsets."""
+        self._names = (*tools, *self.presets)
 
     def names(self) -> list[str]:
         """What a caller may ask for."""
-        return [toolset.name for toolset in self.toolsets if any(o.tool for o in toolset.operations())] + list(self.presets)
+        return list(self._names)
 
     def chosen(self, selection: Selection, default: Sequence[str] = ("connectivity", "operator")) -> frozenset[str]:
         """The ids of the tools a selection holds, whoever asks."""

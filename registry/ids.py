@@ -8,7 +8,7 @@ from registry.clock import Clock
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base32: its order is the order of the bits
 PAIRS = [a + b for a in ALPHABET for b in ALPHABET]
 RANDOM_BITS = 80
-HIGH, LOW = range(50, -1, -10), range(60, -1, -10)  # two halves: shifting small integers is cheaper
+FORTY = (1 << 40) - 1
 POOL = 4096
 
 
@@ -34,8 +34,12 @@ class Ids(Protocol):
 
 def base32(number: int) -> str:
     """130 bits as 26 characters, most significant first."""
-    high, low = number >> 70, number & ((1 << 70) - 1)
-    return "".join([PAIRS[high >> shift & 1023] for shift in HIGH] + [PAIRS[low >> shift & 1023] for shift in LOW])
+    return PAIRS[number >> 120] + forty(number >> 80 & FORTY) + forty(number >> 40 & FORTY) + forty(number & FORTY)
+
+
+def forty(bits: int) -> str:
+    """40 bits as 8 characters: shifting small integers is cheaper."""
+    return PAIRS[bits >> 30] + PAIRS[bits >> 20 & 1023] + PAIRS[bits >> 10 & 1023] + PAIRS[bits & 1023]
 
 
 class SystemIds:

@@ -65,11 +65,6 @@ INSERT_MEMBER = Command(
         .on_conflict_do_update(index_elements=["person_id", "organisation_id"], set_={"role": sa.bindparam("role")})
     )
 )
-REMOVE_MEMBER = Command(
-    sa.delete(MEMBERSHIP).where(
-        MEMBERSHIP.c.person_id == sa.bindparam("person"), MEMBERSHIP.c.organisation_id == sa.bindparam("organisation")
-    )
-)
 SET_TIER = Command(sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindparam("organisation")).values(tier=sa.bindparam("new_tier")))
 ITS = ORGANISATION.c.id == sa.bindparam("organisation")
 # Changes of connections and assignments take the row of CALLERS first, so that they queue: two that race for one account see each other.
@@ -183,13 +178,6 @@ def add_member(connection: Connection, *, person: str, organisation: str, role: 
     """Make a person a member, or change the role of one."""
     connection.run(INSERT_MEMBER, person_id=person, organisation_id=organisation, role=role, created=int(now))
     bump(connection, name=CALLERS)
-
-
-def remove_member(connection: Connection, *, person: str, organisation: str) -> bool:
-    """End a membership; keys that the person made for the organisation stop working with it."""
-    removed = connection.run(REMOVE_MEMBER, person=person, organisation=organisation) == 1
-    bump(connection, name=CALLERS)
-    return removed
 
 
 def set_tier(connection: Connection, *, organisation: str, tier: str) -> bool:

@@ -13,7 +13,7 @@ from registry.errors import BadRequest
 from registry.ids import Ids
 from storage.cdr_sums import MOST_OF_MONTH, MOST_OF_SIM, Addition, add_to_months, add_to_sums
 from storage.connection import Connection
-from storage.invoice_periods import month_of, open_periods
+from storage.invoice_periods import month_of, month_text, open_periods
 from storage.listed import listed, packed
 from storage.long import Long
 from storage.money_tables import CdrEventTable
@@ -125,12 +125,7 @@ def largest(events: Sequence[CdrEvent], addition: Addition) -> CdrEvent:
 def too_much(param: str, what: str, month: int, most: str) -> BadRequest:
     """The refusal of a batch that takes a sum beyond what is held exactly."""
     return BadRequest(
-        f"{param}: with this batch {what} of {shown(month)} would add up to more than {most}, up and down together",
+        f"{param}: with this batch {what} of {month_text(month)} would add up to more than {most}, up and down together",
         param=param,
         hint="Check the unit, which is bytes, and that no record comes under two ids. Nothing of this batch was stored",
     )
-
-
-def shown(month: int) -> str:
-    """YYYY-MM."""
-    return f"{month // 100}-{month % 100:02}"

@@ -39,14 +39,22 @@ class Checkpointer:
             self._thread.join()
 
     def _run(self) -> None:
+        if not self._due():  # closed before the first checkpoint: the file was not opened for it
+            return
         raw = open_file(self._path, busy_ms=RESTART_MS)
         raw.execute("pragma synchronous=full").close()
-        while self._written.wait() and not self._stop.wait(self._every):
-            self._written.clear()
-            if self._stop.is_set():  # told between the two: what woke us was cleared with the rest
-                break
+        self._checkpoint(raw)
+        while self._due():
             self._checkpoint(raw)
         raw.close()
+
+    def _due(self) -> bool:
+        """Waits until something was written a little ago; not when it is told to stop."""
+        self._written.wait()
+        if self._stop.wait(self._every):
+            return False
+        self._written.clear()
+        return not self._stop.is_set()  # told between the two: what woke us was cleared with the rest
 
     def _checkpoint(self, raw: sqlite3.Connection) -> None:
         """Passive: nobody waits. Under a steady load it never catches up and the log grows for ever, so a long log is begun anew.

@@ -13,7 +13,6 @@ class Cursor(Protocol):
 
     @property
     def rowcount(self) -> int: ...
-    def execute(self, sql: str, values: Mapping[str, Value], /) -> object: ...
     def executemany(self, sql: str, rows: Iterable[Mapping[str, Value]], /) -> object: ...
     def fetchone(self) -> tuple[Value, ...] | None: ...
     def fetchall(self) -> list[tuple[Value, ...]]: ...
@@ -24,6 +23,7 @@ class Driver(Protocol):
     """What sqlite3 and psycopg connections share."""
 
     def cursor(self) -> Cursor: ...
+    def execute(self, sql: str, values: Mapping[str, Value], /) -> Cursor: ...
 
 
 class Connection:
@@ -43,15 +43,13 @@ class Connection:
     def all(self, query: Query[R], **binds: Value) -> list[R]:
         """Every row."""
         text = query.text(self._dialect)
-        cursor = self._driver.cursor()
-        cursor.execute(text.sql, {**text.literals, **binds} if text.literals else binds)
+        cursor = self._driver.execute(text.sql, {**text.literals, **binds} if text.literals else binds)
         return list(map(query.make, cursor.fetchall()))
 
     def first(self, query: Query[R], **binds: Value) -> R | None:
         """The first row, or nothing."""
         text = query.text(self._dialect)
-        cursor = self._driver.cursor()
-        cursor.execute(text.sql, {**text.literals, **binds} if text.literals else binds)
+        cursor = self._driver.execute(text.sql, {**text.literals, **binds} if text.literals else binds)
         row = cursor.fetchone()
         # An unfinished statement would hold its snapshot open.
         cursor.close()
@@ -60,8 +58,7 @@ class Connection:
     def run(self, command: Command, **binds: Value) -> int:
         """Run a write; returns the number of rows it changed."""
         text = command.text(self._dialect)
-        cursor = self._driver.cursor()
-        cursor.execute(text.sql, {**text.literals, **binds} if text.literals else binds)
+        cursor = self._driver.execute(text.sql, {**text.literals, **binds} if text.literals else binds)
         return cursor.rowcount
 
     def run_many(self, command: Command, rows: Sequence[Mapping[str, Value]]) -> int:

@@ -51,6 +51,11 @@ def month_of(moment: int) -> int:
     return month_of_day(moment // DAY)
 
 
+def month_text(month: int) -> str:
+    """YYYYMM as YYYY-MM."""
+    return f"{month // 100}-{month % 100:02}"
+
+
 @lru_cache(maxsize=4096)
 def month_of_day(day: int) -> int:
     """The same of a day since the epoch; records of one batch share few."""

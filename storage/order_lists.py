@@ -7,8 +7,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.connection import Connection
-from storage.issuance import ISSUANCE
 from storage.listed import listed, packed
+from storage.order_status import SHOWN_STATUS
 from storage.orders import ORDER, ORDERS, OrderRow, find_order, top_ups_of
 from storage.statement import Query
 from storage.storefronts import STOREFRONT, storefront_of
@@ -42,16 +42,6 @@ NAMED = Query(
     sa.select(STOREFRONT.c.id, STOREFRONT.c.slug).where(
         STOREFRONT.c.slug == sa.bindparam("slug"), STOREFRONT.c.organisation == sa.bindparam("organisation")
     ),
-)
-# The words of order_status.py, for the database: a test compares them.
-SHOWN_STATUS: sa.ColumnElement[str] = sa.case(
-    ((ORDER.c.status == "ready") & ISSUANCE.c.state.in_(["rollback_pending", "rolled_back", "rollback_unknown"]), ISSUANCE.c.state),
-    ((ORDER.c.status == "ready") & (ISSUANCE.c.state == "released"), "rolled_back"),
-    (
-        (ORDER.c.status == "provisioning") & ISSUANCE.c.state.in_(["outcome_unknown", "manual_reconciliation_required"]),
-        "needs_review",
-    ),
-    else_=ORDER.c.status,
 )
 
 

@@ -128,18 +128,24 @@ READY = Query(
     .returning(ORDER.c.id),
 )
 OWED = sa.case((ORDER.c.paid_amount > 0, "owed"), else_=None)
+FAILED: dict[str, object] = {
+    "status": "failed",
+    "code": sa.bindparam("why"),
+    "refund": OWED,
+    "refund_attempt": None,
+    "due_ms": sa.case((ORDER.c.paid_amount > 0, NOW_MS), else_=None),
+    **SETTLED,
+}
 FAIL = Query(
     Moved,
+    sa.update(ORDER).where(THIS, ORDER.c.status.in_(["paid", "provisioning", "needs_review"])).values(FAILED).returning(ORDER.c.id),
+)
+# The index of states finds them: few orders are paid and not sent yet.
+FAIL_GIVEN_BACK = Query(
+    Moved,
     sa.update(ORDER)
-    .where(THIS, ORDER.c.status.in_(["paid", "provisioning", "needs_review"]))
-    .values(
-        status="failed",
-        code=sa.bindparam("why"),
-        refund=OWED,
-        refund_attempt=None,
-        due_ms=sa.case((ORDER.c.paid_amount > 0, NOW_MS), else_=None),
-        **SETTLED,
-    )
+    .where(ORDER.c.status == "paid", ORDER.c.payee == sa.bindparam("account"), ORDER.c.payment_intent == sa.bindparam("intent"))
+    .values(FAILED)
     .returning(ORDER.c.id),
 )
 REVIEW = Query(
@@ -277,6 +283,12 @@ def make_ready(connection: Connection, *, order: str, esim: Esim, now: float) ->
 def fail_order(connection: Connection, *, order: str, code: str, now: float) -> bool:
     """Nothing is delivered, so what was paid is owed back; False when it had ended before."""
     return connection.first(FAIL, named=order, why=code, now=now, now_ms=int(now * 1000)) is not None
+
+
+def fail_given_back(connection: Connection, *, account: str, payment_intent: str, code: str, now: float) -> list[str]:
+    """What was paid so, and not sent yet, is not sent any more; its ids. What is owed of it is found out by whoever gives it back."""
+    found = connection.all(FAIL_GIVEN_BACK, account=account, intent=payment_intent, why=code, now=now, now_ms=int(now * 1000))
+    return [order.id for order in found]
 
 
 def review_order(connection: Connection, *, order: str, code: str, now: float) -> bool:

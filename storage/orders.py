@@ -47,7 +47,7 @@ class OrderRow(NamedTuple):
     currency: str
     email: str | None
     language: str
-    status: str
+    status: Kept
     code: str | None
     payee: str
     session: str | None

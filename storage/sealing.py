@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 NONCE_BYTES = 12
 KEY_BYTES = 32
+STANDARD = bytes.maketrans(b"-_", b"+/")
 KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 FORM = "kid:base64key, several separated by commas; the first one encrypts"
 
@@ -105,5 +106,5 @@ def encode(data: bytes) -> str:
 
 
 def decode(text: str) -> bytes:
-    # altchars with validate: urlsafe_b64decode would skip foreign characters silently.
-    return base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    # urlsafe_b64decode would skip foreign characters silently.
+    return binascii.a2b_base64(text.encode("ascii").translate(STANDARD) + b"=" * (-len(text) % 4), strict_mode=True)

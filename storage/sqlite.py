@@ -29,18 +29,17 @@ class SqliteStore:
     dialect_name = "sqlite"
 
     def __init__(self, path: Path, *, busy_wait: float = BUSY_WAIT) -> None:
-        first = open_file(path, busy_ms=round(busy_wait * 1000))
-        enable_wal(first)
+        self._reader = open_file(path, busy_ms=round(busy_wait * 1000))
+        enable_wal(self._reader)
         self._path, self._dialect = path, sqlite_dialect()
         self._checkpointer = Checkpointer(path)
         self._writer = GroupWriter(WriteFile(path, self._dialect, busy_wait=busy_wait), self._checkpointer.notice)
-        self._reader = open_file(path, busy_ms=READ_BUSY_MS)
+        self._reader.execute(f"pragma busy_timeout={READ_BUSY_MS}")
         tune(self._reader)
         self._reader.execute("pragma query_only=on")
         self._connection = Connection(self._reader, self._dialect)
         self._looking: asyncio.AbstractEventLoop | None = None
         self._closed = False
-        first.close()
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a reading function here and now: a query by key costs less than a thread hop.

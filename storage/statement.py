@@ -8,6 +8,8 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlmodel import SQLModel
 
+from storage.named import Named
+
 Value: TypeAlias = str | int | float | bytes | None
 R = TypeVar("R", bound=NamedTuple)
 
@@ -122,6 +124,6 @@ def postgresql_dialect() -> Dialect:
     return Dialect("postgresql", PGDialect_psycopg(), insert)
 
 
-def table(model: type[SQLModel]) -> sa.Table:
-    """The table of a model, typed (`Model.__table__` is unknown to type checkers)."""
-    return SQLModel.metadata.tables[cast(str, model.__tablename__)]
+def table(description: type[Named]) -> sa.Table:
+    """The table that a class describes."""
+    return SQLModel.metadata.tables[description.__tablename__]

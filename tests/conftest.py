@@ -10,10 +10,9 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from anyio._core import _eventloop
 from hypothesis import settings
 
-from tests import ramdisk
+from tests import authorities, ramdisk
 from tests.budgets import LONGEST, REST, SECONDS
 
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL") == "1"
@@ -29,13 +28,10 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
     return "asyncio", {"use_uvloop": False}
 
 
-# What one test leaves in it would tell the next that a loop is running; without it anyio asks asyncio, which knows.
-_eventloop.sniffio = None  # pyright: ignore[reportPrivateImportUsage]
-
-
 def pytest_configure(config: pytest.Config) -> None:
     if not config.option.basetemp:  # workers have one, within what was chosen here
         ramdisk.use()
+    authorities.use()
     config.stash[SPENT] = defaultdict(float)
     config.pluginmanager.register(Spending(config.stash[SPENT]), "spending")
 
@@ -71,9 +67,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     mark = looked(session.config)
     if mark is not None:
         mark.touch()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure() -> None:
+    """pytest looks through everything five times for what was left open: what two looks have passed is not looked at again."""
+    for _ in range(2):
+        gc.collect()
+    gc.freeze()
 
 
 def looked(config: pytest.Config) -> Path | None:
@@ -121,6 +124,32 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for folder, seconds in sorted(spent.items()):
         budget = SECONDS.get(folder, REST)
         terminalreporter.write_line(f"{folder:<12} {seconds:7.1f}  ({budget:g}){'  OVER' if seconds > budget else ''}")
+
+
+@pytest.fixture(scope="session")
+def postgres_database() -> Generator[str | None]:
+    """One database at HEAD for all tests of this process; whoever uses it empties it first, or takes `postgres`."""
+    from tests.databases import migrated_postgres  # the schema is not imported where only files are looked at
+
+    with migrated_postgres() as url:
+        yield url
+
+
+@pytest.fixture
+def postgres(postgres_database: str | None) -> str:
+    """The address of an empty PostgreSQL database."""
+    from tests.databases import NO_POSTGRES, empty
+
+    if postgres_database is None:
+        pytest.skip(NO_POSTGRES)
+    empty(postgres_database)
+    return postgres_database
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest) -> str | None:
+    """Either database: nothing for a new SQLite file, or the address of an empty PostgreSQL database."""
+    return None if request.param == "sqlite" else request.getfixturevalue("postgres")
 
 
 @pytest.fixture(autouse=True)

@@ -107,9 +107,28 @@ def migrated_postgres() -> Generator[str | None]:
         yield url
 
 
+EMPTY = """do $$
+declare
+    name text;
+    filled boolean;
+begin
+    foreach name in array array[{tables}] loop
+        execute format('select exists (select 1 from %I)', name) into filled;
+        if filled then
+            execute format('truncate %I cascade', name);
+        end if;
+    end loop;
+    for name in select sequencename from pg_sequences where schemaname = 'public' and last_value is not null loop
+        execute format('alter sequence %I restart', name);
+    end loop;
+end $$"""
+"""Of some seventy tables a test fills a few, and to truncate one that is empty takes as long as one that is not."""
+
+
 def empty(url: str) -> None:
     """Remove every row of a PostgreSQL database at HEAD: cheaper than a new database."""
     import psycopg
 
+    tables = ", ".join(f"'{name}'" for name in SQLModel.metadata.tables)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"truncate {', '.join(SQLModel.metadata.tables)} restart identity cascade".encode())
+        connection.execute(EMPTY.format(tables=tables).encode())

@@ -35,7 +35,7 @@ from registry.limits import Limits, Role, Tier
 from registry.pipeline import Pipeline
 from registry.ports import Sessions, SharedSecrets, Site
 from registry.restrictions import UNRESTRICTED, Restrictions
-from storage.accounts import add_member, create_organisation, create_person, remove_member, set_connection, set_tier
+from storage.accounts import add_member, create_organisation, create_person, set_connection, set_tier
 from storage.connect import attach_account
 from storage.directory import StoreDirectory
 from storage.journal import StoreJournal
@@ -48,6 +48,7 @@ from storage.sealing import Keyring, new_key_setting
 from storage.store import Store, open_store
 from tests.databases import migrated_sqlite
 from tests.direct import Direct
+from tests.leaving import leave
 from tests.originals import Original
 from transports.http.door import HttpDoor
 from transports.http.inner import Inner
@@ -193,7 +194,7 @@ class World:
 
     async def leave(self, person: str, organisation: str) -> None:
         """End a membership."""
-        await self.store.write(remove_member, person=person, organisation=organisation)
+        await self.store.write(leave, person=person, organisation=organisation)
 
     async def move_to(self, tier: Tier, organisation: str) -> None:
         """Change an organisation's tier."""
@@ -334,6 +335,7 @@ def make_deps(
     replica: str = "rpl_test",
 ) -> Deps:
     """The outside world of the handlers."""
+    network = sandbox or new_sandbox(clock)
     return Deps(
         store=store,
         keyring=keyring,
@@ -346,7 +348,7 @@ def make_deps(
         wake_worker=lambda: None,
         post=lambda: None,
         toolsets=tuple(CATALOGUE.names()),
-        ocs=simulated_pool(sandbox or new_sandbox(clock), clock),
+        ocs=simulated_pool(lambda: network, clock),
         payments=simulated_processor(payments or new_payments(clock)),
         platform_fee_bps=100,
         reads=ReadCache(clock),

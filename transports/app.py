@@ -20,11 +20,15 @@ from transports.identity.app import IDENTITY_PATH, IdentityDoor
 from transports.logs import Logs
 from transports.mcp.app import PATH as MCP_PATH
 from transports.mcp.app import McpDoor
+from transports.openapi.page import PATH as OPENAPI_PATH
 from transports.openapi.page import OpenapiPage
 from transports.payments import PAGES_PATH, keep_telling, show_pages
+from transports.reference.llms import PATH as LLMS_PATH
+from transports.reference.llms import LlmsPage
 from transports.reference.pages import ReferencePages
 from transports.service import Service, mcp_settings
 from transports.settings import Settings
+from transports.shared_report import dead_link_page
 from transports.shop.door import SHOP_PATH, ShopDoor
 from transports.upstream import keep_simulating
 
@@ -56,16 +60,24 @@ class Application:
         self._docs_path = site.docs_url.removeprefix(origin).encode()
         rules = HttpRules(hosts=host_names(settings, site.base_url), origins=frozenset((origin, *settings.allowed_origins)))
         self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
-        self._openapi, self._docs = OpenapiPage(CATALOGUE, site), ReferencePages(CATALOGUE, site)
+        self._docs = ReferencePages(CATALOGUE, site)
+        self._documents: dict[str, App] = {OPENAPI_PATH: OpenapiPage(CATALOGUE, site), LLMS_PATH: LlmsPage(CATALOGUE, site)}
         self._identity = IdentityDoor(service, logs.report) if settings.own_identity else None
         self._payments = service.payments.sandbox
         self._shops = ShopDoor(service, logs.report)
         prefixes = ["/mcp", "/docs", "/.well-known", SHOP_PATH]
         prefixes += [] if self._identity is None else [IDENTITY_PATH]
         prefixes += [] if self._payments is None else [PAGES_PATH]
-        inner = Inner(self._inner, paths=frozenset(("/", "/openapi.json")), prefixes=tuple(prefixes), shown=self._shown)
+        inner = Inner(
+            self._inner,
+            paths=frozenset(("/", *self._documents)),
+            prefixes=tuple(prefixes),
+            shown=self._shown,
+            operation_refused=dead_link_page,
+        )
         self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=logs.request, fault=logs.fault, inner=inner)
-        self._front = Forwarded(self.http, settings.trusted_proxies)
+        trusted = settings.trusted_proxies
+        self._front: App = Forwarded(self.http, trusted) if trusted else self.http
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A request, or the server's start and stop."""
@@ -99,10 +111,8 @@ class Application:
         if self._payments is not None and path.startswith(PAGES_PATH):
             await show_pages(self._payments, scope, receive, send)
             return
-        app: App = self._docs
-        if path == "/openapi.json":
-            app = self._openapi
-        elif path.startswith((MCP_PATH, "/.well-known")):
+        app: App = self._documents.get(path, self._docs)
+        if path.startswith((MCP_PATH, "/.well-known")):
             app = self.mcp
         await app(scope, receive, send)
 
@@ -115,8 +125,8 @@ class Application:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)
             tasks.start_soon(service.postman.run)
-            if service.upstream.sandbox is not None:
-                tasks.start_soon(keep_simulating, service.upstream.sandbox, self.http)
+            if service.upstream.simulation is not None:
+                tasks.start_soon(keep_simulating, service.upstream.simulation, self.http)
             if self._payments is not None:
                 tasks.start_soon(keep_telling, self._payments, self.http)
             works = service.settings.worker if service.settings.worker is not None else service.settings.embedded

@@ -49,7 +49,7 @@ class Logs:
 
     def request(self, line: RequestLine) -> None:
         """One answered request."""
-        self._add(spoken(line) if self._human else orjson.dumps(line._asdict() | {"time": stamp(line.time)}))
+        self._add(spoken(line) if self._human else orjson.dumps(written(line)))
 
     def fault(self, request_id: str, operation: str, error: BaseException) -> None:
         """A fault of ours: its type, where it happened, and its masked text."""
@@ -136,6 +136,13 @@ def stamp(seconds: float) -> str:
 def second(whole: int) -> str:
     """Date and time to the second; many lines share it."""
     return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def written(line: RequestLine) -> dict[str, object]:
+    """A line for a machine."""
+    fields = line._asdict()
+    fields["time"] = stamp(line.time)
+    return fields
 
 
 def spoken(line: RequestLine) -> bytes:

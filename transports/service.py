@@ -97,7 +97,7 @@ class Service:
         """Say that this process lives; with `seed`, give an empty database its demo data where that is switched on."""
         await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
         self.renewed = self.clock.monotonic()
-        if self.upstream.sandbox is None and await self.store.write(leave_simulation):
+        if self.upstream.simulation is None and await self.store.write(leave_simulation):
             self.report(
                 "the demo organisation's account was simulated, so it is not connected any more: `reseller org connect` connects it"
             )
@@ -106,7 +106,7 @@ class Service:
         if not (seed and self.settings.with_demo):
             return None
         # A real charging system has no demo account, nor has a real processor: there the organisation is connected by hand.
-        account = None if self.upstream.sandbox is None else DEMO_ACCOUNT
+        account = None if self.upstream.simulation is None else DEMO_ACCOUNT
         payee = None if self.payments.sandbox is None else DEMO_PAYEE
         return await ensure_demo(self.store, self.ids, self.clock, account=account, payee=payee)
 
@@ -115,7 +115,7 @@ class Service:
 
         So the stored answers of these operations, which changed something else there, tell of nothing.
         """
-        if self.upstream.sandbox is None:
+        if self.upstream.simulation is None:
             return
         self.upstream.issued[:] = await self.store.read(held_issuances)
         if self.settings.embedded:
@@ -221,14 +221,14 @@ def make_deps(
         toolsets=tuple(CATALOGUE.names()),
         own_identity=settings.own_identity,
         signup_tier=settings.signup_tier,
-        spare_accounts=() if way.sandbox is None else SPARE_ACCOUNTS,
+        spare_accounts=() if way.simulation is None else SPARE_ACCOUNTS,
         ocs=way.pool,
         payments=payments.processor,
         platform_fee_bps=settings.fee_bps,
         reads=ReadCache(clock),
         stock=StockRoom(store, clock, ids),
         replica=replica,
-        draws=way.sandbox is None or not apart,
+        draws=way.simulation is None or not apart,
         ocs_token=way.token,
     )
 
@@ -330,4 +330,5 @@ def mcp_settings(service: Service, hosts: Iterable[str] = (), origins: Iterable[
         allowed_origins=tuple(sorted(origins)),
         authorization_servers=(service.settings.auth_issuer or issuer_of(service.site),),
         scopes=SCOPES if service.settings.own_identity else (),
+        edge=service.settings.mcp_edge,
     )

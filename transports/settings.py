@@ -147,6 +147,7 @@ class Settings(BaseModel):
     metrics_host: str = Field("127.0.0.1", description="address of GET /metrics; it has no key, so keep it private")
     build_sha: str = Field("unknown", description="source revision shown by /health")
     mcp_state_keys: Secret = Field(EMPTY, description="keys that seal MCP request state, new,old; default: derived from the keyring")
+    mcp_edge: bool = Field(True, description="false answers every MCP call through the whole SDK, at three times the cost")
     limit_concurrency: int = Field(512, ge=1, description="connections served at once")
     log: Literal["auto", "json", "off"] = Field("auto", description="request log: people on a terminal, JSON elsewhere")
 

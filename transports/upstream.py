@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 
 from clients.http import Outbound
 from clients.ocs.pool import OcsPool, ocs_limits
@@ -32,13 +34,26 @@ DAY = 86_400
 STEP_SECONDS = 5
 
 
+class Simulation:
+    """A simulated network, made when it is first asked: it is many modules."""
+
+    def __init__(self, make: Callable[[], Sandbox]) -> None:
+        self._make = make
+        self.begun: Sandbox | None = None
+
+    def sandbox(self) -> Sandbox:
+        """The network."""
+        self.begun = self.begun or self._make()
+        return self.begun
+
+
 @dataclass(slots=True)
 class Way:
     """How this process reaches the charging system."""
 
     pool: OcsPool
     token: str = field(repr=False)
-    sandbox: Sandbox | None
+    simulation: Simulation | None
     issued: list[IssuanceRow] = field(default_factory=list[IssuanceRow], repr=False)
     """What a simulated network gave away before it began anew; to be told before it is first asked."""
 
@@ -53,8 +68,8 @@ def open_way(settings: Settings, clock: Clock, push_url: str) -> Way:
         wire = ocs_settings(settings)
         return Way(OcsPool(Outbound(ocs_limits(wire)), wire, clock), settings.ocs_token.get_secret_value(), None)
     issued: list[IssuanceRow] = []
-    sandbox = simulated(settings, clock, push_url, issued)
-    return Way(simulated_pool(sandbox, clock, settings.ocs_concurrency), SIMULATED_TOKEN, sandbox, issued)
+    simulation = simulated(settings, clock, push_url, issued)
+    return Way(simulated_pool(simulation.sandbox, clock, settings.ocs_concurrency), SIMULATED_TOKEN, simulation, issued)
 
 
 def ocs_settings(settings: Settings) -> OcsSettings:
@@ -71,16 +86,15 @@ def ocs_settings(settings: Settings) -> OcsSettings:
     )
 
 
-def simulated(settings: Settings, clock: Clock, push_url: str, issued: Sequence[IssuanceRow]) -> Sandbox:
+def simulated(settings: Settings, clock: Clock, push_url: str, issued: Sequence[IssuanceRow]) -> Simulation:
     """A network whose history ends today, and whose clock follows ours, some seconds behind: each step of it costs time."""
-    from clients.sandbox.ocs.entities import PushTarget  # start-up budget, as the next ones
-    from clients.sandbox.ocs.remembered import Given, remember
-    from clients.sandbox.ocs.sandbox import Sandbox
-    from clients.sandbox.ocs.seed.build import build
-
     start = int(clock.now()) // DAY * DAY
 
     def world() -> World:
+        from clients.sandbox.ocs.entities import PushTarget  # start-up budget, as the next ones
+        from clients.sandbox.ocs.remembered import Given, remember
+        from clients.sandbox.ocs.seed.build import build
+
         made = build(settings.sandbox_seed, start)
         remember(
             made,
@@ -90,14 +104,23 @@ def simulated(settings: Settings, clock: Clock, push_url: str, issued: Sequence[
             reseller.push = PushTarget(usage_url=push_url, esim_url=push_url, location_url=push_url)
         return made
 
-    return Sandbox(world, wall=clock.now, following=True, offset=0.0, step=STEP_SECONDS)
+    def network() -> Sandbox:
+        from clients.sandbox.ocs.sandbox import Sandbox
+
+        return Sandbox(world, wall=clock.now, following=True, offset=0.0, step=STEP_SECONDS)
+
+    return Simulation(network)
 
 
-async def keep_simulating(sandbox: Sandbox, app: App) -> None:
+async def keep_simulating(simulation: Simulation, app: App) -> None:
     """Let the simulated time pass while nobody asks, and hand the notifications to our own door, until cancelled."""
+    for many in ("clients.sandbox.ocs.sandbox", "clients.sandbox.ocs.seed.build"):
+        # After the first answer, and before somebody waits for it.
+        await anyio.to_thread.run_sync(import_module, many)
     while True:
         await anyio.sleep(STEP_SECONDS)
-        if sandbox.world is None:  # nobody has asked yet: nothing has happened there
+        sandbox = simulation.begun
+        if sandbox is None or sandbox.world is None:  # nobody has asked yet: nothing has happened there
             continue
         await sandbox.handle("GET", "/control/state")
         if sandbox.world.pushes:
@@ -114,13 +137,13 @@ async def hand_over(app: App, url: str, body: bytes) -> int:
     return answer.status_code
 
 
-def simulated_pool(sandbox: Sandbox, clock: Clock, concurrency: int = 8) -> OcsPool:
+def simulated_pool(network: Callable[[], Sandbox], clock: Clock, concurrency: int = 8) -> OcsPool:
     """A pool whose calls never leave the process."""
 
     def transport() -> httpx.AsyncBaseTransport:
         from clients.sandbox.ocs.transport import SandboxTransport  # brings httpx
 
-        return SandboxTransport(sandbox)
+        return SandboxTransport(network())
 
     wire = OcsSettings(url=SIMULATED, concurrency=concurrency)
     return OcsPool(Outbound(ocs_limits(wire), transport=transport), wire, clock)

@@ -22,7 +22,7 @@ from benchmarks.rivals.sealing import Seal
 from registry.limits import Limits
 
 LIMIT = 1_000_000
-BLOCK = Limits().quota_block  # as many calls as the service leases at once
+BLOCK = max(Limits().quota_block, LIMIT // 1000)  # as many calls as the service leases at once
 SCOPES = {("free", "member"): 3, ("free", "admin"): 3, ("pro", "member"): 7, ("pro", "admin"): 7, ("enterprise", "member"): 7}
 READ, ANY = 1, 2
 

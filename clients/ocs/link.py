@@ -1,8 +1,9 @@
 """One token's way to the charging system: time limit, places, retries of reads, and what a failure means."""
 
 import logging
+from asyncio import timeout
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from typing import TypeVar
 
 import anyio
@@ -82,9 +83,7 @@ class OcsLink:
         async def attempt(progress: Progress) -> Done[RawArray] | Fault:
             return await self._begin(asked, key, progress)
 
-        # The place is given back when the answer has begun: whoever reads slowly must not keep others from asking.
-        async with AsyncExitStack() as held:
-            return await self._settled(asked, attempt, held)
+        return await self._settled(asked, attempt)
 
     def _asked(self, method: str, payload: Payload, *, write: bool, key: str | None, version: Version, stats: bool) -> Asked:
         body = _encoded(method, payload)
@@ -96,18 +95,17 @@ class OcsLink:
         async def attempt(progress: Progress) -> Done[T] | Fault:
             return await self._once(asked, parse, progress)
 
-        async with AsyncExitStack() as held:
-            return await self._settled(asked, attempt, held)
+        return await self._settled(asked, attempt)
 
-    async def _settled(self, asked: Asked, attempt: Attempt[T], held: AsyncExitStack) -> T:
-        """All attempts within the time limit; the wait for a place counts. `held` gives the place back."""
+    async def _settled(self, asked: Asked, attempt: Attempt[T]) -> T:
+        """All attempts within the time limit; the wait for a place counts."""
         if not self._usable:
             raise OcsError("The token holds characters that no request can carry. Connect the account again.", before_execution=True)
         progress, started = Progress(), self._clock.monotonic()
         found: Done[T] | Fault | None = None
-        with anyio.move_on_after(self._settings.total_seconds):
-            await self._take_place(held)
-            found = await self._attempts(asked, attempt, progress)
+        with suppress(TimeoutError):
+            async with timeout(self._settings.total_seconds):  # a third of the cost of a cancel scope, once per call
+                found = await self._placed(asked, attempt, progress)
         if found is None:
             found = outcome.overdue(asked) if progress.sent else outcome.never_started(self._settings, asked)
         said = "done" if isinstance(found, Done) else found.error.error_code
@@ -116,9 +114,13 @@ class OcsLink:
             raise found.error
         return found.value
 
-    async def _take_place(self, held: AsyncExitStack) -> None:
-        """A streamed answer may be closed by another task than the one that took the place."""
-        held.callback(await self._places.take(self._owner))
+    async def _placed(self, asked: Asked, attempt: Attempt[T], progress: Progress) -> Done[T] | Fault:
+        """The place is given back when an answer has begun: whoever reads slowly must not keep others from asking."""
+        give_back = await self._places.take(self._owner)
+        try:
+            return await self._attempts(asked, attempt, progress)
+        finally:
+            give_back()
 
     async def _attempts(self, asked: Asked, attempt: Attempt[T], progress: Progress) -> Done[T] | Fault:
         found = await attempt(progress)

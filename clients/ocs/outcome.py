@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from clients.failure import FailureKind
+from clients.failure import NEVER_SENT, FailureKind
 from clients.ocs.address import Version
 from clients.ocs.envelope import details
 from clients.ocs.failure import OcsNotFound
@@ -17,7 +17,6 @@ T = TypeVar("T")
 OK, UNKNOWN_REQUEST, UNEXPECTED, NOT_FOUND, NOT_VISIBLE, END_OF_LIFE, TIMEOUT, TRAFFIC_LIMIT = 0, 1, 3, 6, 11, 17, 18, 100
 LATER = 10
 """Seconds after which a read may be repeated when the charging system is in trouble."""
-NEVER_SENT: frozenset[FailureKind] = frozenset({"refused", "dns", "blocked"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,11 +43,12 @@ class Places:
     def _give_back(self, owner: str) -> None:
         self._free += 1
         self._held[owner] -= 1
-        self._held += Counter[str]()  # forgets the owners that have none
-        # Equals take turns: whoever was called goes to the end of the line of owners.
-        following = min(self._waiting, key=lambda waiting: self._held[waiting], default=None)
-        if following is None:
+        if not self._held[owner]:
+            del self._held[owner]
+        if not self._waiting:
             return
+        # Equals take turns: whoever was called goes to the end of the line of owners.
+        following = min(self._waiting, key=lambda waiting: self._held[waiting])
         queue = self._waiting.pop(following)
         called = queue.popleft()
         if queue:

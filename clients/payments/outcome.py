@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
-from clients.failure import FailureKind
+from clients.failure import NEVER_SENT, FailureKind
 from clients.payments.failure import AccountDetached, KeyRefused
 from registry.errors import NotFound, Refusal
 from registry.payments_errors import PaymentsError, PaymentsRefused
 
 T = TypeVar("T")
-NEVER_SENT: frozenset[FailureKind] = frozenset({"refused", "dns", "blocked"})
 REFUSALS = (400, 402, 404)
 UNKNOWN_OUTCOME = " Whether it was done is not known: look before you repeat it under another key."
 TEXTS = {

@@ -9,7 +9,7 @@ from clients.payments.records import Payout
 from operations.billing.payouts import PAID_OUT
 from operations.deps import Ctx, Deps
 from operations.services.connect import not_connected, require_account
-from operations.services.payment_attempts import mend_answer, processor_key
+from operations.services.payment_attempts import mend_answer, new_attempt
 from operations.services.payment_dispatch import send_once
 from operations.services.payment_records import PayoutRecord
 from registry.errors import Conflict
@@ -56,13 +56,14 @@ async def ready_account(ctx: Ctx, params: NewPayout) -> Connected:
 
 @dataclass(slots=True)
 class PayoutSending:
-    """A payout on its way."""
+    """A payout on its way. `attempt` is there once `begin` has run."""
 
     deps: Deps
     account: Connected
     wanted: NewPayout
     claim_key: str | None
     id: str
+    attempt: PaymentAttempt | None = None
     kind: AttemptKind = "payout"
 
     def begin(self, connection: Connection, *, now: float) -> PaymentAttempt:
@@ -70,34 +71,35 @@ class PayoutSending:
         account, wanted = self.account, self.wanted
         if lock_account(connection, account=account.account) != account.organisation:
             raise not_connected()
-        attempt = PaymentAttempt(
-            id=self.id,
+        self.attempt = new_attempt(
+            self.id,
+            self.kind,
             organisation=account.organisation,
             account=account.account,
-            kind=self.kind,
-            charge=None,
             amount=wanted.amount,
             currency=wanted.currency,
-            state="sending",
-            processor_key=processor_key(self.kind, self.claim_key, self.id),
+            now=now,
             claim_key=self.claim_key,
-            made=None,
-            created=int(now),
-            updated=int(now),
         )
-        insert_attempt(connection, attempt=attempt)
-        return attempt
+        insert_attempt(connection, attempt=self.attempt)
+        return self.attempt
 
     async def send(self) -> Payout:
         """Ask the processor for it."""
-        key, wanted = processor_key(self.kind, self.claim_key, self.id), self.wanted
+        attempt = self.attempt
+        if attempt is None:
+            raise RuntimeError("a payout is sent when its attempt was written")
         try:
             return await self.deps.payments.pay_out(
-                self.account.account, amount=wanted.amount, currency=wanted.currency, key=key, metadata={"attempt": self.id}
+                attempt.account,
+                amount=attempt.amount,
+                currency=attempt.currency,
+                key=attempt.processor_key,
+                metadata={"attempt": attempt.id},
             )
         except PaymentsRefused as refusal:
             if refusal.processor_code in SHORT:
-                raise too_little(wanted, refusal.processor_code, live=self.deps.payments.live) from None
+                raise too_little(self.wanted, refusal.processor_code, live=self.deps.payments.live) from None
             raise
 
 

@@ -1,6 +1,5 @@
 """Connecting an account that an organisation has at the payment processor already (OAuth 2.0): the way there."""
 
-import base64
 import hashlib
 from typing import Annotated
 
@@ -9,6 +8,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.return_url import ReturnUrl, own_page
+from operations.services.secret_token import new_token
 from registry.errors import NotSupported
 from registry.limits import Scope
 from registry.model import Input
@@ -74,7 +74,7 @@ async def operator_billing_connect_oauth_begin(ctx: Ctx, params: Consent, person
     operator_billing_connect_begin makes an account then.
     """
     deps = ctx.deps
-    state = base64.urlsafe_b64encode(deps.ids.bytes(32)).decode().rstrip("=")
+    state = new_token(deps.ids)
     url = deps.payments.authorize_url(state=state, return_url=params.return_url or own_page(deps))
     if url is None:
         raise NotSupported(

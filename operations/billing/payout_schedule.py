@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from clients.payments.records import Interval, Schedule, Weekday
 from operations.deps import Ctx
-from operations.services.connect import require_account
+from operations.services.connect import own_payments_account
 from registry.errors import Conflict
 from registry.limits import Scope
 from registry.model import FieldRule, Input, Nothing
@@ -52,18 +52,12 @@ class PayoutSchedule(TypedDict):
 WEEKLY: PayoutSchedule = {"object": "payout_schedule", "interval": "weekly", "weekday": "friday", "month_day": None, "delay_days": 7}
 
 
-async def own_account(ctx: Ctx, params: Input) -> Connected:
-    """The organisation's account."""
-    del params
-    return await require_account(ctx)
-
-
 @operation(
     "GET",
     "/v1/operator-billing/payouts/schedule",
     processor=True,
     title="Get payout schedule",
-    access=own_account,
+    access=own_payments_account,
     raises=[Conflict],
     examples=[Example("When are we paid?", {}, WEEKLY)],
 )
@@ -83,7 +77,7 @@ async def operator_billing_get_payout_schedule(ctx: Ctx, params: Nothing, accoun
     scope=Scope.WRITE,
     processor=True,
     title="Update payout schedule",
-    access=own_account,
+    access=own_payments_account,
     raises=[Conflict],
     examples=[Example("Pay us every Friday", {"interval": "weekly", "weekday": "friday"}, WEEKLY)],
 )

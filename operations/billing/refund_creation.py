@@ -10,7 +10,7 @@ from operations.billing.refunds import REFUNDED
 from operations.deps import Ctx, Deps
 from operations.services.charge_refunds import left_of, reserve
 from operations.services.connect import not_connected, require_account
-from operations.services.payment_attempts import mend_answer, processor_key
+from operations.services.payment_attempts import mend_answer, new_attempt, send_refund
 from operations.services.payment_dispatch import send_once
 from operations.services.payment_records import ChargeRecord, RefundRecord, record_of, shown
 from operations.services.processor_ids import ProcessorId
@@ -100,37 +100,23 @@ class RefundSending:
         amount = self.wanted.amount or left
         if not 1 <= amount <= left or not reserve(connection, account=account.account, charge=charge, amount=amount, now=now):
             raise too_much(known, self.wanted.amount, left)
-        self.attempt = PaymentAttempt(
-            id=self.id,
+        self.attempt = new_attempt(
+            self.id,
+            self.kind,
             organisation=account.organisation,
             account=account.account,
-            kind=self.kind,
             charge=charge.id,
             amount=amount,
             currency=known["currency"],
-            state="sending",
-            processor_key=processor_key(self.kind, self.claim_key, self.id),
+            now=now,
             claim_key=self.claim_key,
-            made=None,
-            created=int(now),
-            updated=int(now),
         )
         insert_attempt(connection, attempt=self.attempt)
         return self.attempt
 
     async def send(self) -> Refund:
         """Ask the processor for it."""
-        attempt = self.attempt
-        if attempt is None:
-            raise RuntimeError("a refund is sent when its attempt was written")
-        return await self.deps.payments.refund(
-            attempt.account,
-            charge=self.wanted.charge,
-            amount=attempt.amount,
-            reason=self.wanted.reason,
-            key=attempt.processor_key,
-            metadata={"attempt": attempt.id},
-        )
+        return await send_refund(self.deps, self.attempt, reason=self.wanted.reason)
 
 
 def require_refundable(charge: ChargeRecord, wanted: NewRefund) -> None:

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from clients.payments.records import Review
 from operations.deps import Ctx
-from operations.services.connect import account_of, require_account
+from operations.services.connect import account_of, own_payments_account
 from operations.services.processor_ids import After, ProcessorId
 from operations.vocabulary import Limit, ListOf
 from registry.errors import Conflict, NotFound, NotSupported
@@ -54,12 +54,6 @@ OPEN: FraudReview = {
 }
 
 
-async def account_for(ctx: Ctx, params: ReviewRef) -> Connected:
-    """The organisation's account: no review of another is reached."""
-    del params
-    return await require_account(ctx)
-
-
 @operation(
     "GET",
     "/v1/operator-billing/fraud/reviews",
@@ -87,7 +81,7 @@ async def operator_billing_list_fraud_reviews(ctx: Ctx, params: ReviewPage) -> L
     scope=Scope.ADMIN,
     processor=True,
     title="Approve fraud review",
-    access=account_for,
+    access=own_payments_account,
     raises=[NotFound, Conflict],
     examples=[Example("The buyer is known to us", {"id": OPEN["id"]}, {**OPEN, "open": False, "reason": "approved"})],
 )

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.connect import account_of, require_account
+from operations.services.connect import account_of, own_payments_account
 from operations.services.plain_line import plain_line
 from operations.services.processor_ids import After, ProcessorId
 from operations.vocabulary import Limit, ListOf
@@ -66,12 +66,6 @@ BLOCKED: FraudValueList = {
 }
 
 
-async def account_for(ctx: Ctx, params: NewItem) -> Connected:
-    """The organisation's account: no list of another is reached."""
-    del params
-    return await require_account(ctx)
-
-
 @operation(
     "GET",
     "/v1/operator-billing/fraud/value-lists",
@@ -103,7 +97,7 @@ async def operator_billing_list_value_lists(ctx: Ctx, params: ValueListPage) -> 
     processor=True,
     status=201,
     title="Add value list item",
-    access=account_for,
+    access=own_payments_account,
     raises=[NotFound, Conflict],
     examples=[
         Example(

@@ -13,7 +13,7 @@ from operations.services.coverage_audit import FRESH_DAYS, Audit, audit_of
 from operations.services.coverage_rows import NetworkSum, Row
 from operations.services.coverage_verdicts import Action, Outside, Verdict
 from operations.services.euros import euros
-from operations.services.finding import Finding, Missing, finding, moment
+from operations.services.finding import Finding, finding
 from operations.services.network_told import NetworkTold, told
 from operations.services.reached import AccountGone
 from operations.services.upstream import reach
@@ -21,6 +21,7 @@ from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, operation
+from registry.policy import stamp
 
 METHOD = (
     f"Each active line seen in the last {FRESH_DAYS} days (its last registration, or its last use, which is no later than that) is held "
@@ -210,24 +211,7 @@ async def audit_network_coverage(ctx: Ctx, params: CoverageQuery) -> Finding[Cov
         ctx.next_cursor = cursor(page[-1])
         ctx.note = f"{len(page)} of {len(audit.rows)}."
     data = shown(audit, page, len(rows) - len(page), params.limit)
-    missing = Missing(audit.failed, audit.left, audit.unlisted)
-    made = finding(data, now=audit.at, sampled=audit.looked, of=audit.lines, method=METHOD, missing=missing)
-    return with_gaps(made, audit)
-
-
-def with_gaps(made: Finding[Coverage], audit: Audit) -> Finding[Coverage]:
-    """The answer with what else could not be read."""
-    reasons = list(audit.unread)
-    if audit.uncosted:
-        reasons.append(f"The use of {audit.uncosted} lines could not be read: their cost is in no sum.")
-    if audit.unchecked:
-        reasons.append(
-            f"The use of {audit.unchecked} covered lines could not be read: whether they are outside most of the time is not known."
-        )
-    if reasons:
-        told = made["incomplete"] or {"lines": 0, "reasons": []}
-        made["incomplete"] = {"lines": told["lines"], "reasons": [*told["reasons"], *reasons]}
-    return made
+    return finding(data, now=audit.at, sampled=audit.looked, of=audit.lines, method=METHOD, incomplete=audit.incomplete)
 
 
 Place = tuple[int, int, int]
@@ -298,7 +282,7 @@ def line_shown(row: Row) -> OutsideLine:
         "judged_by": one.by,
         "country": one.country,
         "network": told(one.network, one.look.code if one.network is None or one.by == "registration" else None),
-        "seen": moment(one.look.seen or 0),
+        "seen": stamp(one.look.seen or 0),
         "zones": list(one.zones),
         "could_use": [told(network, None) for network in row.options],
         "outside": use_shown(row.outside),

@@ -12,11 +12,11 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.services.churn_score import BANDS, Band, Score, Signs, scored, sentences
 from operations.services.churn_signs import signs_of
-from operations.services.finding import Factor, Finding, Missing, finding
+from operations.services.finding import Factor, Finding, Incomplete, finding, gaps
 from operations.services.fleet_reading import FleetLine, fleet_of, read_each
 from operations.services.kept_finding import kept_finding
 from operations.services.line_calendar import whole_days
-from operations.services.line_standing import Standing, sorted_by_standing
+from operations.services.line_standing import NotInUse, Standing, not_in_use, sorted_by_standing
 from operations.services.lines_asked import Asked, LinesAsked, lines_asked
 from operations.services.ranking import page_of
 from operations.services.reached import Upstream
@@ -36,12 +36,9 @@ class BandTold(TypedDict):
     lines: int
 
 
-class NotScored(TypedDict):
+class NotScored(NotInUse):
     """Lines that no score is for."""
 
-    stock: Annotated[int, Field(description="Free SIMs")]
-    never_used: int
-    ended: Annotated[int, Field(description="Disconnected or at the end of life")]
     lapsed: Annotated[int, Field(description="Last used more than 28 days ago: gone, not at risk")]
 
 
@@ -82,12 +79,7 @@ class Ranked(NamedTuple):
     lines: list[Scored]
     others: dict[Standing, int]
     of: int
-    missing: Missing
-
-    @property
-    def partial(self) -> bool:
-        """Whether asking again may tell more."""
-        return self.missing.told is not None
+    incomplete: Incomplete | None
 
 
 EXAMPLE: Finding[ChurnRisk] = {
@@ -146,11 +138,10 @@ async def churn_risk(ctx: Ctx, params: LinesAsked, asked: Asked) -> Finding[Chur
 async def ranked_fleet(ctx: Ctx, upstream: Upstream) -> Ranked:
     """All lines of the caller."""
     fleet = await fleet_of(upstream)
-    ranked = await ranked_lines(ctx, upstream, fleet.lines)
-    return ranked._replace(missing=ranked.missing._replace(unlisted=fleet.incomplete))
+    return await ranked_lines(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
 
 
-async def ranked_lines(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine]) -> Ranked:
+async def ranked_lines(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> Ranked:
     """The lines that can be scored, worst first. Each is scored when it is read, so that the loop is never held up for a fleet."""
     sorted_ = sorted_by_standing(lines, whole_days(ctx.now).first)
 
@@ -160,25 +151,19 @@ async def ranked_lines(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine])
         return Scored(-score.points, line.subscriber_id, line.iccid, used, signs, score)
 
     reading = await read_each(sorted_.in_use, read, clock=ctx.deps.clock, tell=ctx.progress)
-    missing = Missing(reading.failed, reading.left)
-    return Ranked(ctx.now, sorted(reading.found.values()), sorted_.others, len(lines), missing)
+    incomplete = gaps(failed=reading.failed, left=reading.left, unlisted=unlisted)
+    return Ranked(ctx.now, sorted(reading.found.values()), sorted_.others, len(lines), incomplete)
 
 
 def answer(ranked: Ranked, page: list[LineAtRisk]) -> Finding[ChurnRisk]:
     """The answer around a page of lines."""
     count = Counter(line.score.band for line in ranked.lines)
-    others = ranked.others
     data: ChurnRisk = {
         "bands": {band: {"at_least": least, "lines": count[band]} for band, least in BANDS.items()},
-        "not_scored": {
-            "stock": others["stock"],
-            "never_used": others["never_used"],
-            "ended": others["ended"],
-            "lapsed": others["lapsed"],
-        },
+        "not_scored": {**not_in_use(ranked.others), "lapsed": ranked.others["lapsed"]},
         "lines": page,
     }
-    return finding(data, now=ranked.now, sampled=len(ranked.lines), of=ranked.of, method=METHOD, missing=ranked.missing)
+    return finding(data, now=ranked.now, sampled=len(ranked.lines), of=ranked.of, method=METHOD, incomplete=ranked.incomplete)
 
 
 def line_at_risk(line: Scored, *, reasons: bool = False) -> LineAtRisk:

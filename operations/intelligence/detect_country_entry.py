@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.coverage_map import Code, code_of
-from operations.services.finding import Finding, finding, moment
+from operations.services.finding import Finding, finding
 from operations.services.lines import Line, LineRef, own_line
 from operations.services.mobile_countries import COUNTRIES, NETWORKS, country_of
 from operations.services.utc_moment import seconds_of
@@ -15,6 +15,7 @@ from operations.subscribers.country_history import visible_accounts
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
+from registry.policy import stamp
 from storage.country_ring import CountryEntry, country_history
 
 METHOD = (
@@ -113,10 +114,10 @@ async def detect_country_entry(ctx: Ctx, params: CountryQuery, line: Line) -> Fi
         "country": country,
         "mcc": None if code is None else f"{code[0]:03d}",
         "mnc": None if code is None else f"{code[1]:02d}",
-        "seen": None if seen is None else moment(seen),
+        "seen": None if seen is None else stamp(seen),
         "expected": expected,
         "matches": None if expected is None or country is None else country == expected,
-        "entered": None if entry is None else moment(entry.occurred_at),
+        "entered": None if entry is None else stamp(entry.occurred_at),
         "came_from": before(entries, entry),
     }
     return finding(data, now=ctx.now, sampled=1, of=1, method=METHOD)

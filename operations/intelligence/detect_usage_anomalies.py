@@ -10,12 +10,12 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.euros import euros
-from operations.services.finding import Finding, Missing, finding
+from operations.services.finding import Finding, Incomplete, finding, gaps
 from operations.services.fleet_reading import FleetLine, fleet_of, read_each
 from operations.services.kept_finding import kept_finding
 from operations.services.line_anomalies import Anomaly, Judged, Kind, Word, judged
 from operations.services.line_calendar import calendar_of, whole_days
-from operations.services.line_standing import Standing, sorted_by_standing
+from operations.services.line_standing import NotInUse, Standing, not_in_use, sorted_by_standing
 from operations.services.line_use import use_of
 from operations.services.lines_asked import Asked, LinesAsked, lines_asked
 from operations.services.ranking import page_of
@@ -79,12 +79,9 @@ class Alarms(TypedDict):
     expected: Annotated[float, Field(description="And so many among these line-days")]
 
 
-class NotJudged(TypedDict):
+class NotJudged(NotInUse):
     """Lines that nothing can be compared of."""
 
-    stock: Annotated[int, Field(description="Free SIMs")]
-    never_used: int
-    ended: Annotated[int, Field(description="Disconnected or at the end of life")]
     unused: Annotated[int, Field(description="Last used before these days")]
 
 
@@ -118,12 +115,7 @@ class Searched(NamedTuple):
     sampled: int
     others: dict[Standing, int]
     of: int
-    missing: Missing
-
-    @property
-    def partial(self) -> bool:
-        """Whether asking again may tell more."""
-        return self.missing.told is not None
+    incomplete: Incomplete | None
 
 
 EXAMPLE: Finding[UsageAnomalies] = {
@@ -188,11 +180,10 @@ async def detect_usage_anomalies(ctx: Ctx, params: LinesAsked, asked: Asked) -> 
 async def searched_fleet(ctx: Ctx, upstream: Upstream) -> Searched:
     """All lines of the caller."""
     fleet = await fleet_of(upstream)
-    searched = await searched_lines(ctx, upstream, fleet.lines)
-    return searched._replace(missing=searched.missing._replace(unlisted=fleet.incomplete))
+    return await searched_lines(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
 
 
-async def searched_lines(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine]) -> Searched:
+async def searched_lines(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *, unlisted: bool = False) -> Searched:
     """What stands out of these lines. Each is judged when it is read, so that the loop is never held up for a fleet."""
     window = whole_days(ctx.now)
     sorted_ = sorted_by_standing(lines, window.first)
@@ -205,13 +196,13 @@ async def searched_lines(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine
     names = {line.subscriber_id: line.iccid for line in sorted_.in_use}
     found = [Found(-anomaly.score, number, anomaly, names[number]) for number, line in reading.found.items() for anomaly in line.anomalies]
     line_days = sum(line.line_days for line in reading.found.values())
-    missing = Missing(reading.failed, reading.left)
-    return Searched(ctx.now, sorted(found), line_days, len(reading.found), sorted_.others, len(lines), missing)
+    incomplete = gaps(failed=reading.failed, left=reading.left, unlisted=unlisted)
+    return Searched(ctx.now, sorted(found), line_days, len(reading.found), sorted_.others, len(lines), incomplete)
 
 
 def answer(searched: Searched, page: list[Found]) -> Finding[UsageAnomalies]:
     """The answer around a page of anomalies."""
-    window, others = whole_days(searched.now), searched.others
+    window = whole_days(searched.now)
     kinds = Counter(found.anomaly.kind for found in searched.found)
     data: UsageAnomalies = {
         "window": {"first": window.first.isoformat(), "last": window.last.isoformat(), "line_days": searched.line_days},
@@ -220,18 +211,13 @@ def answer(searched: Searched, page: list[Found]) -> Finding[UsageAnomalies]:
             "per_1000_line_days": ALARMS_PER_1000,
             "expected": round(searched.line_days * ALARMS_PER_1000 / 1000, 1),
         },
-        "not_judged": {
-            "stock": others["stock"],
-            "never_used": others["never_used"],
-            "ended": others["ended"],
-            "unused": others["lapsed"],
-        },
+        "not_judged": {**not_in_use(searched.others), "unused": searched.others["lapsed"]},
         "lines": len({found.subscriber_id for found in searched.found}),
         "kinds": {kind: kinds[kind] for kind in UNITS},
         "days": by_day(searched.found),
         "anomalies": [usage_anomaly(found) for found in page],
     }
-    return finding(data, now=searched.now, sampled=searched.sampled, of=searched.of, method=METHOD, missing=searched.missing)
+    return finding(data, now=searched.now, sampled=searched.sampled, of=searched.of, method=METHOD, incomplete=searched.incomplete)
 
 
 def by_day(found: Sequence[Found]) -> list[AnomalousDay]:

@@ -12,7 +12,7 @@ from operations.services.diagnosis_facts import Facts, Part, facts_of
 from operations.services.diagnosis_rules import Cause, Found, Rule, Value, causes_of, speed_of
 from operations.services.diagnosis_steps import STEPS, Effect, effect_of, steps_of
 from operations.services.euros import euros
-from operations.services.finding import Finding, finding, moment
+from operations.services.finding import Finding, finding
 from operations.services.lines import Line, LineRef, own_line
 from operations.services.network_told import NetworkTold, told
 from operations.services.package_state import PackageState
@@ -22,6 +22,7 @@ from operations.services.utc_moment import seconds_of
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
+from registry.policy import stamp
 
 METHOD = (
     "A table of causes in a fixed order, each found when its first rule holds for what the charging system says now, its signalling and "
@@ -184,7 +185,7 @@ def shown(found: Found, facts: Facts) -> FoundCause:
 
 def evidence(rule: Rule) -> Evidence:
     """A rule that holds."""
-    return {"rule": rule.what, "value": rule.value, "at": None if rule.at is None else moment(rule.at)}
+    return {"rule": rule.what, "value": rule.value, "at": None if rule.at is None else stamp(rule.at)}
 
 
 def line_now(facts: Facts) -> LineNow:
@@ -196,8 +197,8 @@ def line_now(facts: Facts) -> LineNow:
         "status": facts.status,
         "country": None if code is None else (zones or CoverageMap()).country(code),
         "network": None if code is None else told(None if zones is None else zones.find(code), code),
-        "seen": None if facts.seen is None else moment(facts.seen),
-        "last_used": None if used is None else moment(used),
+        "seen": None if facts.seen is None else stamp(facts.seen),
+        "last_used": None if used is None else stamp(used),
         "packages": None if packages is None else dict(Counter(package.state for package in packages)),
         "data_left": None if packages is None else sum(package.left for package in facts.usable),
         "speed_limit_kbps": speed_of(facts),

@@ -163,8 +163,7 @@ async def fleet_health(ctx: Ctx, params: HealthQuery) -> Finding[FleetHealth]:
         "accounts": [account_told(row) for row in page],
         "notes": NOTES,
     }
-    answer = finding(data, now=health.at, sampled=health.lines, of=health.lines, method=METHOD)
-    return {**answer, "incomplete": health.incomplete}
+    return finding(data, now=health.at, sampled=health.lines, of=health.lines, method=METHOD, incomplete=health.incomplete)
 
 
 def lines_told(counts: Counts) -> LineCounts:

@@ -24,7 +24,7 @@ from operations.services.cost_figures import (
     other_countries,
 )
 from operations.services.euros import euros
-from operations.services.finding import Finding, Missing, finding
+from operations.services.finding import Finding, Incomplete, finding, gaps
 from operations.services.fleet_bill import PARETO_PERCENT, FleetBill, fleet_bill
 from operations.services.fleet_reading import FleetLine, fleet_of, read_each
 from operations.services.kept_finding import kept_finding
@@ -99,12 +99,7 @@ class Costs(NamedTuple):
     bill: FleetBill
     sampled: int
     of: int
-    missing: Missing
-
-    @property
-    def partial(self) -> bool:
-        """Whether asking again may tell more."""
-        return self.missing.told is not None
+    incomplete: Incomplete | None
 
 
 EXAMPLE: Finding[FleetCosts] = {
@@ -182,7 +177,7 @@ async def high_cost_subscribers(ctx: Ctx, params: CostQuery) -> Finding[FleetCos
     load = partial(costs_of, ctx, upstream, window)
     costs = await kept_finding(upstream, key, load, further=params.starting_after is not None)
     data = shown(costs, window, page_of(ctx, costs.bill.lines, params.limit, params.starting_after), params.limit)
-    return finding(data, now=costs.now, sampled=costs.sampled, of=costs.of, method=METHOD, missing=costs.missing)
+    return finding(data, now=costs.now, sampled=costs.sampled, of=costs.of, method=METHOD, incomplete=costs.incomplete)
 
 
 async def costs_of(ctx: Ctx, upstream: Upstream, window: Window) -> Costs:
@@ -194,8 +189,8 @@ async def costs_of(ctx: Ctx, upstream: Upstream, window: Window) -> Costs:
 
     reading = await read_each(fleet.lines, read, clock=ctx.deps.clock, tell=ctx.progress)
     bill = await anyio.to_thread.run_sync(fleet_bill, list(reading.found.values()))
-    missing = Missing(reading.failed, reading.left, fleet.incomplete)
-    return Costs(ctx.now, bill, len(reading.found), len(fleet.lines), missing)
+    incomplete = gaps(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete)
+    return Costs(ctx.now, bill, len(reading.found), len(fleet.lines), incomplete)
 
 
 def shown(costs: Costs, window: Window, page: list[Bill], most: int) -> FleetCosts:

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.services.accounts import UpstreamId
 from operations.services.euros import euros
-from operations.services.finding import Finding, Incomplete, finding
+from operations.services.finding import Finding, finding
 from operations.services.line_habits import RULES, Segment
 from operations.services.market_figures import Chance, Kind, Place, Sold, Trend, chances, kinds, places, sold, trends
 from operations.services.market_survey import Market, market_of
@@ -25,7 +25,6 @@ METHOD = (
     "Use of every issued line over the last 28 whole UTC days, packages of at most 2,000 lines evenly chosen; groups of fewer than 5 "
     "lines are merged into `other`, and left out where that has fewer, too."
 )
-PRICELESS = "The catalogue could not be read: there are no prices, and nothing is said of what could be sold."
 
 
 class MarketQuery(CamelInput):
@@ -155,18 +154,8 @@ async def marketing_intelligence(ctx: Ctx, params: MarketQuery) -> Finding[Marke
     kept for a minute.
     """
     market = await market_of(ctx, await reach(ctx), params.account_id)
-    answer = finding(
-        told(market, params.limit), now=market.at, sampled=len(market.seen), of=len(market.lines), method=METHOD, missing=market.missing
-    )
-    return {**answer, "incomplete": with_prices(answer["incomplete"], priceless=market.priceless)}
-
-
-def with_prices(incomplete: Incomplete | None, *, priceless: bool) -> Incomplete | None:
-    """What is missing, the catalogue included."""
-    if not priceless:
-        return incomplete
-    former: Incomplete = incomplete or {"lines": 0, "reasons": []}
-    return {"lines": former["lines"], "reasons": [*former["reasons"], PRICELESS]}
+    data, of = told(market, params.limit), len(market.lines)
+    return finding(data, now=market.at, sampled=len(market.seen), of=of, method=METHOD, incomplete=market.incomplete)
 
 
 def told(market: Market, limit: int) -> MarketingIntelligence:

@@ -11,21 +11,19 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.euros import euros
-from operations.services.finding import Finding, Missing, finding
-from operations.services.fleet_reading import FleetLine, current_status, fleet_of, read_each
+from operations.services.finding import Finding, Incomplete, finding, gaps
+from operations.services.fleet_reading import FleetLine, fleet_of, read_each
 from operations.services.kept_finding import kept_finding
 from operations.services.line_use import use_of
-from operations.services.lines import reached_line
+from operations.services.lines_asked import Asked, LinesAsked, lines_asked
 from operations.services.package_figures import LinePlan, TemplateFigures, line_plan, spoken_of
 from operations.services.package_need import DAYS, MARGIN_PERCENT, MONTH, four_weeks
 from operations.services.package_offers import Offers, offers_of
 from operations.services.package_plan import Plan, Verdict, drafted, finished
-from operations.services.ranking import PageCursor, Rows, page_of
+from operations.services.ranking import page_of
 from operations.services.reached import Upstream
-from operations.services.upstream import reach
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsError
-from registry.model import CamelInput
 from registry.operation import Example, operation
 
 AT_ONCE = 50
@@ -36,12 +34,10 @@ METHOD = (
 )
 
 
-class PackageQuery(CamelInput):
+class PackageQuery(LinesAsked):
     """One line, or the fleet."""
 
     iccid: Annotated[Iccid | None, Field(description="One line; absent: the fleet.")] = None
-    limit: Rows = 100
-    starting_after: PageCursor = None
 
 
 class FleetSavings(TypedDict):
@@ -75,12 +71,7 @@ class Plans(NamedTuple):
     sampled: int
     offers: Offers
     of: int
-    missing: Missing
-
-    @property
-    def partial(self) -> bool:
-        """Whether asking again may tell more."""
-        return self.missing.told is not None
+    incomplete: Incomplete | None
 
 
 EXAMPLE: Finding[FleetSavings] = {
@@ -125,6 +116,7 @@ EXAMPLE: Finding[FleetSavings] = {
     upstream=True,
     operator=True,
     title="Cheapest packages",
+    access=lines_asked,
     raises=[NotFound, OcsError],
     examples=[
         Example("Which lines have the wrong package?", {"limit": 10}, EXAMPLE),
@@ -133,7 +125,7 @@ EXAMPLE: Finding[FleetSavings] = {
     # Choice: a row holds three sets of packages, and the first few are the largest savings.
     tool_defaults={"limit": 5},
 )
-async def optimize_package(ctx: Ctx, params: PackageQuery) -> Finding[FleetSavings]:
+async def optimize_package(ctx: Ctx, params: PackageQuery, asked: Asked) -> Finding[FleetSavings]:
     """Find the cheapest packages for what lines use, with proof: the next best.
 
     Per line: need, present and cheapest set, saving; EUR per 30 days.
@@ -144,18 +136,13 @@ async def optimize_package(ctx: Ctx, params: PackageQuery) -> Finding[FleetSavin
     what it holds. All data is to be covered, of calls and messages what packages paid. Prices are the templates' own; what networks
     charge your reseller is the same whichever package pays, and stays out.
     """
-    upstream = await reach(ctx)
-    if params.iccid is not None:
-        line = await reached_line(ctx, upstream, params.iccid)
-        account = line.row.get("accountId", 0)
-        lines = [FleetLine(line.subscriber_id, params.iccid, account, current_status(line.row), line.row)]
-        plans = await plans_for(ctx, upstream, lines)
+    if asked.line is not None:
+        plans = await plans_for(ctx, asked.upstream, [asked.line])
     else:
-        key = ("optimize_package", ctx.organisation)
-        load = partial(plans_of, ctx, upstream)
-        plans = await kept_finding(upstream, key, load, further=params.starting_after is not None)
+        key, load = ("optimize_package", ctx.organisation), partial(plans_of, ctx, asked.upstream)
+        plans = await kept_finding(asked.upstream, key, load, further=params.starting_after is not None)
     data = shown(plans, page_of(ctx, plans.ranked.plans, params.limit, params.starting_after))
-    return finding(data, now=plans.now, sampled=plans.sampled, of=plans.of, method=METHOD, missing=plans.missing)
+    return finding(data, now=plans.now, sampled=plans.sampled, of=plans.of, method=METHOD, incomplete=plans.incomplete)
 
 
 async def plans_of(ctx: Ctx, upstream: Upstream) -> Plans:
@@ -178,7 +165,8 @@ async def plans_for(ctx: Ctx, upstream: Upstream, lines: Sequence[FleetLine], *,
     for start in range(0, len(drafts), AT_ONCE):
         plans += await anyio.to_thread.run_sync(finished, drafts[start : start + AT_ONCE], offers)
     found = await anyio.to_thread.run_sync(ranked, plans)
-    return Plans(ctx.now, found, len(reading.found), offers, len(lines), Missing(reading.failed, reading.left, unlisted))
+    incomplete = gaps(failed=reading.failed, left=reading.left, unlisted=unlisted)
+    return Plans(ctx.now, found, len(reading.found), offers, len(lines), incomplete)
 
 
 def ranked(plans: Sequence[Plan]) -> Ranked:

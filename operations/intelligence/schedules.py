@@ -10,7 +10,7 @@ from clients.webhooks.signature import SECRET_BYTES, new_secret
 from operations.deps import Ctx
 from operations.services.cron_rules import first_boundary
 from operations.services.schedule_input import Composite, checked_input
-from operations.services.schedule_share import digest_of, new_token, share_url
+from operations.services.secret_token import digest_of, new_token
 from operations.services.webhook_address import check_address
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import Conflict, NotFound
@@ -221,7 +221,7 @@ async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> Create
     if secret is not None:
         answer["secret"] = secret
     if token is not None:
-        answer["share_url"] = share_url(ctx.deps.site.base_url, token)
+        answer["share_url"] = f"{ctx.deps.site.base_url}/v1/intelligence/share/{token}"
     return await ctx.settle(answer, insert_schedule, schedule=row, endpoint=endpoint)
 
 

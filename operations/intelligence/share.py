@@ -11,7 +11,7 @@ from operations.services.redaction_kinds import Rounded, said
 from operations.services.redaction_scan import Scanned, blotted, scanned_json, scanned_page
 from operations.services.report_page import LONGEST_NAME, Report, headers, one_line, page_of
 from operations.services.report_redaction import redacted
-from operations.services.schedule_share import digest_of
+from operations.services.secret_token import digest_of
 from operations.services.sheet import Sheet
 from registry.errors import NotFound
 from registry.limits import Scope

@@ -1,15 +1,13 @@
 """Changing how often the packages of a template come again."""
 
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from clients.ocs.wire.template import TemplateFields
 from operations.deps import Ctx
 from operations.network.template_fields import RECURRENCE, Recurrence, given, present, recurrence_fault, sent
-from operations.network.template_shapes import TemplateRef, TemplateRow, changed, own_template, refuse
+from operations.network.template_shapes import Merged, TemplateRef, TemplateRow, changed, own_template, refuse
 from operations.services.passing import Data
-from operations.services.reached import Upstream
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
@@ -28,13 +26,6 @@ class RecurrenceChange(Recurrence, TemplateRef):
         if self.recurring is False and any(getattr(self, name) is not None for name in Recurrence.model_fields):
             raise ValueError("recurring is false, so the recurrence means nothing: send recurring: true, or leave the recurrence out")
         return self
-
-
-class Merged(NamedTuple):
-    """The whole group as it is to be."""
-
-    upstream: Upstream
-    fields: TemplateFields
 
 
 async def merge(ctx: Ctx, params: RecurrenceChange) -> Merged:

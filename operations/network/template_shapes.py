@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple, cast
 from pydantic import Field
 
 from clients.ocs.wire.members import keeps_unknown
-from clients.ocs.wire.template import Template
+from clients.ocs.wire.template import Template, TemplateFields
 from operations.deps import Ctx
 from operations.services.accounts import UpstreamId
 from operations.services.reached import Upstream
@@ -34,6 +34,13 @@ class OwnTemplate(NamedTuple):
     upstream: Upstream
     id: int
     row: Template
+
+
+class Merged(NamedTuple):
+    """The whole group of fields as it is to be."""
+
+    upstream: Upstream
+    fields: TemplateFields
 
 
 async def own_template(ctx: Ctx, template_id: int) -> OwnTemplate:

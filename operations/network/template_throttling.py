@@ -1,15 +1,13 @@
 """Changing when the packages of a template are slowed down."""
 
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from clients.ocs.wire.template import TemplateFields
 from operations.deps import Ctx
 from operations.network.template_fields import THROTTLING, Throttling, given, present, sent, throttling_fault
-from operations.network.template_shapes import TemplateRef, TemplateRow, changed, own_template, refuse
+from operations.network.template_shapes import Merged, TemplateRef, TemplateRow, changed, own_template, refuse
 from operations.services.passing import Data
-from operations.services.reached import Upstream
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
@@ -21,13 +19,6 @@ class ThrottlingChange(Throttling, TemplateRef):
     null_removes: ClassVar[bool] = True
 
     throttling_active: Annotated[bool, Field(description="false: never slowed.")]
-
-
-class Merged(NamedTuple):
-    """The whole group as it is to be."""
-
-    upstream: Upstream
-    fields: TemplateFields
 
 
 async def merge(ctx: Ctx, params: ThrottlingChange) -> Merged:

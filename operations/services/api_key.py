@@ -1,8 +1,8 @@
 """Making an API key: ak_ + 40 base62 + 6 base62 of checksum (security.md 3.10)."""
 
-import hashlib
 from typing import NamedTuple
 
+from operations.services.secret_token import digest_of
 from registry.ids import Ids
 from registry.policy import BASE62, checksum
 
@@ -25,4 +25,4 @@ def new_api_key(ids: Ids) -> NewKey:
         number, digit = divmod(number, 62)
         body += BASE62[digit]
     secret = f"ak_{body}{checksum(body)}"
-    return NewKey(secret, hashlib.sha256(secret.encode()).digest(), secret[:PREFIX_LENGTH])
+    return NewKey(secret, digest_of(secret), secret[:PREFIX_LENGTH])

@@ -3,13 +3,12 @@
 What is done without an operation is recorded here, in the transaction of what was done; `Record` makes the audit row for an organisation.
 """
 
-import base64
-import hashlib
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
 from operations.deps import Deps
+from operations.services.secret_token import digest_of, new_token
 from operations.services.session_tokens import CONSOLE
 from registry.errors import NotFound
 from registry.ports import Line
@@ -47,21 +46,11 @@ class SignedIn(NamedTuple):
     cookie: str
 
 
-def digest_of(cookie: str) -> bytes:
-    """What is kept of a cookie."""
-    return hashlib.sha256(cookie.encode()).digest()
-
-
-def new_cookie(deps: Deps) -> str:
-    """32 random bytes as text."""
-    return base64.urlsafe_b64encode(deps.ids.bytes(32)).decode().rstrip("=")
-
-
 async def start(
     deps: Deps, *, person: str, now: float, record: Record, organisation: str | None = None, instead_of: SignedIn | None = None
 ) -> str:
     """Somebody has proved who they are: a new cookie, always. The session that the browser was signed in with before ends."""
-    cookie, id = new_cookie(deps), deps.ids.new("bse_")
+    cookie, id = new_token(deps.ids), deps.ids.new("bse_")
     old = None if instead_of is None else digest_of(instead_of.cookie)
     await deps.store.write(begin, digest=digest_of(cookie), id=id, person=person, now=now, wanted=organisation, old=old, record=record)
     return cookie

@@ -4,6 +4,7 @@ from typing import Literal
 
 from operations.deps import Ctx
 from registry.errors import Conflict
+from registry.model import Input
 from storage.connect import Connected, connected
 
 ConnectedStatus = Literal["pending", "active"]
@@ -20,6 +21,12 @@ async def require_account(ctx: Ctx) -> Connected:
     if found is None:
         raise not_connected()
     return found
+
+
+async def own_payments_account(ctx: Ctx, params: Input) -> Connected:
+    """The access rule of what needs the organisation's account and nothing else: nothing of another's is reached through it."""
+    del params
+    return await require_account(ctx)
 
 
 def not_connected() -> Conflict:

@@ -10,7 +10,8 @@ from typing_extensions import TypedDict
 
 from operations.deps import Deps
 from operations.services.letters import SERVICE
-from operations.services.session_tokens import SCOPES, digest_of, issuer_of, opaque
+from operations.services.secret_token import digest_of, new_token
+from operations.services.session_tokens import SCOPES, issuer_of
 from registry.errors import BadRequest, NotFound
 from registry.ids import Ids
 from registry.ports import Line
@@ -66,7 +67,7 @@ class Asked(NamedTuple):
 
 async def begin(deps: Deps, request: Request, *, now: float) -> str:
     """Keep a request until somebody answers it; the token that the browser carries to the consent page."""
-    token = opaque(deps.ids, "ar_")
+    token = new_token(deps.ids, "ar_")
     details = seal_by(token, deps.ids).seal(json.dumps(request), org_id=SERVICE, field=FIELD)
     await deps.store.write(
         insert_request, digest=digest_of(token), client=request["client_id"], details=details, expires_at=now + REQUEST_SECONDS
@@ -103,7 +104,7 @@ async def allow(
     request = await waiting(deps, token, now)
     if request is None:
         raise NotFound(ANSWERED, hint="Begin the login again in the program that asked")
-    code = opaque(deps.ids, "ac_")
+    code = new_token(deps.ids, "ac_")
     grant = Grant(
         id=deps.ids.new(GRANT),
         person_id=person,

@@ -1,6 +1,6 @@
 """Looking into a fleet for lines on networks that their packages do not cover: as few calls as the question takes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from operations.services.coverage_rows import NetworkSum, Row, rows_of, sums_of
 from operations.services.coverage_usage import checked, suspects
 from operations.services.coverage_verdicts import PROBLEMS, Judged, Look, Outside, judged, outside_of
 from operations.services.data_packages import data_packages
+from operations.services.finding import Incomplete, gaps
 from operations.services.fleet_reading import SECONDS, FleetLine, Reading, fleet_of, read_each
 from operations.services.kept_finding import kept_finding
 from operations.services.line_use import use_of
@@ -41,20 +42,10 @@ class Audit(NamedTuple):
     rows: list[Row]
     """Ranked: mis-steered ones first, the dearest of each verdict first."""
     networks: list[NetworkSum]
-    failed: int
-    left: int
-    uncosted: int
-    unchecked: int
-    unlisted: bool
-    unread: tuple[str, ...]
+    incomplete: Incomplete | None
     window: Window
     at: float
     """When it was made."""
-
-    @property
-    def partial(self) -> bool:
-        """Whether asking again may tell more."""
-        return bool(self.failed or self.left or self.uncosted or self.unchecked or self.unlisted or self.unread)
 
 
 async def audit_of(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> Audit:
@@ -90,22 +81,17 @@ async def audited(ctx: Ctx, upstream: Upstream, account_id: int | None) -> Audit
     rows = await anyio.to_thread.run_sync(rows_of, outside, known, advice)
     sums = await anyio.to_thread.run_sync(sums_of, found, rows)
     verdicts, inactive = tuple(one.verdict for one in found), len(fleet.lines) - len(active)
-    return Audit(
-        len(fleet.lines),
-        inactive,
-        len(found),
-        verdicts,
-        rows,
-        sums,
-        looks.failed,
-        looks.left,
-        costs.missing,
-        check.missing,
-        fleet.incomplete,
-        advice.unread,
-        window,
-        ctx.now,
-    )
+    unread = (*advice.unread, *unread_use(costs.missing, check.missing))
+    incomplete = gaps(failed=looks.failed, left=looks.left, unlisted=fleet.incomplete, others=unread)
+    return Audit(len(fleet.lines), inactive, len(found), verdicts, rows, sums, incomplete, window, ctx.now)
+
+
+def unread_use(uncosted: int, unchecked: int) -> Iterator[str]:
+    """Of how many lines the use could not be read, and what is not known therefore."""
+    if uncosted:
+        yield f"The use of {uncosted} lines could not be read: their cost is in no sum."
+    if unchecked:
+        yield f"The use of {unchecked} covered lines could not be read: whether they are outside most of the time is not known."
 
 
 def by_suspicion(lines: Sequence[FleetLine], coverage: CoverageMap) -> list[FleetLine]:
@@ -119,9 +105,8 @@ async def look_at(upstream: Upstream, line: FleetLine, now: float) -> Look:
     row = line.row
     code, seen = code_of(row.get("lastMcc"), row.get("lastMnc")), seconds_of(row.get("lastUsageDate"))
     if code is None and seen is None:
-        return Look(None, None, None, None)
-    by_use = code is not None and fresh(seen, now)
-    if not by_use:
+        return Look(None, None, None)
+    if code is None or not fresh(seen, now):
         single = await upstream.ocs.subscriber.get_single_subscriber(line.subscriber_id, with_sim_info=False)
         if single.get("accountId", line.account_id) != line.account_id:
             raise no_such_line()  # it was moved since the list was read
@@ -129,9 +114,9 @@ async def look_at(upstream: Upstream, line: FleetLine, now: float) -> Look:
         code = code_of(info.get("lastMcc"), info.get("lastMnc")) or code
         seen = seconds_of(info.get("time")) or seen
     if code is None or not fresh(seen, now):
-        return Look(code, seen, "registration" if seen is not None else None, None)
+        return Look(code, seen, None)
     packages = data_packages(await upstream.ocs.packages.list_packages(line.subscriber_id), now)
-    return Look(code, seen, "usage" if by_use else "registration", packages)
+    return Look(code, seen, packages)
 
 
 def fresh(seen: float | None, now: float) -> bool:

@@ -24,7 +24,6 @@ class Look(NamedTuple):
 
     code: Code | None
     seen: float | None
-    seen_by: Literal["registration", "usage"] | None
     packages: Sequence[DataPackage] | None
     """None: not read, since the line was not seen lately."""
 

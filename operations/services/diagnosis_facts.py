@@ -14,7 +14,7 @@ from clients.ocs.wire.subscriber import ProviderStatus, Subscriber
 from operations.deps import Ctx
 from operations.services.coverage_map import Code, CoverageMap, code_of, coverage_of
 from operations.services.data_packages import DataPackage, data_packages
-from operations.services.fleet_reading import current_status, line_of
+from operations.services.fleet_reading import line_of, status_word
 from operations.services.line_use import use_of
 from operations.services.lines import Line
 from operations.services.registrations import Signalling, signalling_of
@@ -49,7 +49,7 @@ class Facts:
     @property
     def status(self) -> str:
         """In our words."""
-        return current_status(self.row)
+        return status_word(self.row)
 
     @property
     def code(self) -> Code | None:

@@ -1,13 +1,15 @@
 """What every composite answers: when and how it was made, what was looked into, what is missing, and the figures themselves."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Annotated, Generic, NamedTuple, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from registry.policy import stamp
+
 T = TypeVar("T")
+UNLISTED = "The charging system's lists did not show every line; those it left out are in no figure."
 
 
 class Factor(TypedDict):
@@ -36,40 +38,22 @@ class Finding(TypedDict, Generic[T]):
     data: T
 
 
-class Missing(NamedTuple):
-    """Why lines are missing, gathered while a finding is made."""
-
-    failed: int = 0
-    """The charging system did not answer for them."""
-    left: int = 0
-    """The time was over, or so many failed in a row that the rest was not tried."""
-    unlisted: bool = False
-    """No list shows them, so they are in no count."""
-
-    @property
-    def told(self) -> Incomplete | None:
-        """As the answer says it."""
-        reasons: list[str] = []
-        if self.failed:
-            reasons.append(f"The charging system did not answer for {self.failed} lines.")
-        if self.left:
-            reasons.append(
-                f"{self.left} lines were not looked into: the time was over, or too many reads failed; ask again, what was read is kept."
-            )
-        if self.unlisted:
-            reasons.append("The charging system's lists did not show every line; those it left out are in no figure.")
-        return {"lines": self.failed + self.left, "reasons": reasons} if reasons else None
+def gaps(*, failed: int = 0, left: int = 0, unlisted: bool = False, others: Sequence[str] = ()) -> Incomplete | None:
+    """What is missing: lines that could not be read, that were left for want of time, that no list shows; `others` are sentences."""
+    reasons: list[str] = []
+    if failed:
+        reasons.append(f"The charging system did not answer for {failed} lines.")
+    if left:
+        reasons.append(f"{left} lines were not looked into: the time was over, or too many reads failed; ask again, what was read is kept.")
+    if unlisted:
+        reasons.append(UNLISTED)
+    reasons += others
+    return {"lines": failed + left, "reasons": reasons} if reasons else None
 
 
-def finding(data: T, *, now: float, sampled: int, of: int, method: str, missing: Missing | None = None) -> Finding[T]:
+def finding(data: T, *, now: float, sampled: int, of: int, method: str, incomplete: Incomplete | None = None) -> Finding[T]:
     """The answer around the figures."""
-    told = None if missing is None else missing.told
-    return {"generated_at": moment(now), "sampled": sampled, "of": of, "method": method, "incomplete": told, "data": data}
-
-
-def moment(now: float) -> str:
-    """RFC 3339 to the second."""
-    return datetime.fromtimestamp(now, UTC).isoformat()[:19] + "Z"
+    return {"generated_at": stamp(now), "sampled": sampled, "of": of, "method": method, "incomplete": incomplete, "data": data}
 
 
 def score_of(weights: Mapping[str, tuple[float, float]]) -> tuple[float, list[Factor]]:

@@ -9,6 +9,7 @@ import anyio.lowlevel
 
 from clients.ocs.wire.subscriber import Subscriber
 from operations.services.fleet import Fleet, lines_of
+from operations.services.line_history import current
 from operations.services.reached import Upstream
 from registry.call import Progress
 from registry.clock import Clock
@@ -97,7 +98,7 @@ def line_of(row: Subscriber) -> FleetLine | None:
     number, iccid = row.get("subscriberId"), current_iccid(row)
     if number is None or iccid is None or not ICCID.fullmatch(iccid):
         return None
-    return FleetLine(number, iccid, row.get("accountId", 0), current_status(row), slim(row))
+    return FleetLine(number, iccid, row.get("accountId", 0), status_word(row), slim(row))
 
 
 def slim(row: Subscriber) -> Subscriber:
@@ -111,16 +112,14 @@ def slim(row: Subscriber) -> Subscriber:
 
 def current_iccid(row: Subscriber) -> str | None:
     """The ICCID in use."""
-    histories = row.get("imsiList", [])
-    current = [history for history in histories if history.get("endDate") is None] or histories
-    return current[-1].get("iccid") if current else None
+    history = current(row.get("imsiList", ()))
+    return None if history is None else history.get("iccid")
 
 
-def current_status(row: Subscriber) -> str:
+def status_word(row: Subscriber) -> str:
     """The status in words of ours: ACTIVE, INACTIVE, SUSPENDED, PENDING, DISCONNECTED, END_OF_LIFE; UNKNOWN where none is told."""
-    histories = row.get("status", [])
-    current = [history for history in histories if history.get("endDate") is None] or histories
-    word = (current[-1].get("status") or "") if current else ""
+    history = current(row.get("status", ()))
+    word = (history.get("status") or "") if history is not None else ""
     said = word.upper().replace(" ", "_")
     return said if said in STATUSES else "UNKNOWN"
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from clients.ocs.wire.reseller import Account
 from operations.deps import Ctx
-from operations.services.finding import Incomplete
+from operations.services.finding import UNLISTED, Incomplete
 from operations.services.fleet_lines import MONTH, Counts, counted
 from operations.services.fleet_money import Spending, Spendings, Stock, lasts, spendings, stocks
 from operations.services.fleet_reading import FleetLine, Lines, fleet_of
@@ -15,7 +15,6 @@ from operations.services.line_use import MICRO
 from operations.services.reached import Upstream
 from operations.services.windows import today
 
-UNLISTED = "The charging system's lists did not show every line; those it left out are in no figure."
 NO_SPENDING = Spending(None, 0, 0)
 
 
@@ -38,11 +37,6 @@ class Health(NamedTuple):
     accounts: list[AccountHealth]
     score: Score
     incomplete: Incomplete | None
-
-    @property
-    def partial(self) -> bool:
-        """Whether asking again may tell more."""
-        return self.incomplete is not None
 
 
 async def health_of(ctx: Ctx, upstream: Upstream, account_id: int | None, *, further: bool) -> Health:

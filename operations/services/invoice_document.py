@@ -9,7 +9,6 @@ import orjson
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
-from operations.deps import Deps
 from operations.services.invoice_sheet import Sheet, sheet_of
 from operations.services.invoice_whole import MANY
 from storage.invoice_lines import InvoiceLineRow
@@ -24,11 +23,10 @@ PRESS = RunVar[CapacityLimiter]("press")
 """Long documents are set one after the other: one of thousands of lines takes seconds of all cores, and half a gigabyte."""
 
 
-async def make_pdf(deps: Deps, *, invoice: Invoice, lines: Sequence[InvoiceLineRow], issuer: str, period: int) -> bytes:
+async def make_pdf(*, invoice: Invoice, lines: Sequence[InvoiceLineRow], issuer: str, period: int) -> bytes:
     """The document; the same figures give the same bytes on one machine. `period` is YYYYMM. Setting 5,000 lines takes seconds,
     so it is done in a thread.
     """
-    del deps
 
     def work() -> bytes:
         return set_pdf(sheet_of(invoice, lines, issuer=issuer, month=period), invoice.issued_at or invoice.created)

@@ -30,7 +30,7 @@ async def document_for(ctx: Ctx, row: Invoice) -> MadeDocument:
     found = await with_whole(ctx.deps, invoice=row.id, organisation=row.organisation, work=as_it_is)
     if found is None:
         raise RuntimeError(f"there is no invoice {row.id}")
-    content = await make_pdf(ctx.deps, invoice=row, lines=found.lines, issuer=ctx.caller.organisation_name, period=found.period.month)
+    content = await make_pdf(invoice=row, lines=found.lines, issuer=ctx.caller.organisation_name, period=found.period.month)
     return MadeDocument(content, hashlib.sha256(content).hexdigest())
 
 

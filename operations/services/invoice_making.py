@@ -12,7 +12,7 @@ from storage.connection import Connection
 from storage.fee_rates import own_fee_bps
 from storage.invoice_lines import InvoiceLineRow, insert_lines
 from storage.invoice_numbers import take_number
-from storage.invoice_periods import Period, find_period, mark_invoiced
+from storage.invoice_periods import Period, find_period, mark_invoiced, month_text
 from storage.invoices import Invoice, insert_invoice
 
 
@@ -108,7 +108,7 @@ def no_such_period() -> NotFound:
 def nothing_to_bill(period: Period) -> NothingToBill:
     """Choice: an invoice without lines would take a number and say nothing."""
     return NothingToBill(
-        f"There is nothing to bill in {period.month // 100}-{period.month % 100:02d}: no record of that month is stored; nothing was made",
+        f"There is nothing to bill in {month_text(period.month)}: no record of that month is stored; nothing was made",
         param="period_id",
         hint="ingest_cdr_events stores records; list_invoice_periods names the months that have some",
     )

@@ -3,19 +3,20 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from operations.services.finding import Incomplete
 from operations.services.reached import Upstream
 
 
-class Partial(Protocol):
+class Figures(Protocol):
     """Figures that may be of a part of the fleet."""
 
     @property
-    def partial(self) -> bool:
-        """Whether something is missing that may be there when it is asked for again."""
+    def incomplete(self) -> Incomplete | None:
+        """What is missing, which may be there when it is asked for again."""
         ...
 
 
-F = TypeVar("F", bound=Partial)
+F = TypeVar("F", bound=Figures)
 
 
 async def kept_finding(upstream: Upstream, key: tuple[object, ...], load: Callable[[], Awaitable[F]], *, further: bool) -> F:
@@ -28,7 +29,7 @@ async def kept_finding(upstream: Upstream, key: tuple[object, ...], load: Callab
         return await load()
 
     found = await upstream.reads.get(whole, made)
-    if found.partial and not fresh and not further:
+    if found.incomplete is not None and not fresh and not further:
         upstream.reads.forget(*whole)
         return await upstream.reads.get(whole, made)
     return found

@@ -1,15 +1,26 @@
 """Which lines can be judged by what they used: neither stock, nor ended, nor never used, nor silent for longer than the days looked at."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from operations.services.fleet_reading import FleetLine
 from operations.services.line_calendar import last_use
 
 Standing = Literal["in_use", "stock", "never_used", "ended", "lapsed"]
 ENDED = ("DISCONNECTED", "END_OF_LIFE")
+
+
+class NotInUse(TypedDict):
+    """Lines that cannot be judged by what they used."""
+
+    stock: Annotated[int, Field(description="Free SIMs")]
+    never_used: int
+    ended: Annotated[int, Field(description="Disconnected or at the end of life")]
 
 
 class Sorted(NamedTuple):
@@ -40,3 +51,8 @@ def standing_of(line: FleetLine, first: date) -> Standing:
     if used is None:
         return "stock" if line.row.get("sim", {}).get("status") == "FREE" else "never_used"
     return "in_use" if used >= first else "lapsed"
+
+
+def not_in_use(others: Mapping[Standing, int]) -> NotInUse:
+    """The lines that are left out, as answers count them; each has a word of its own for those that are silent."""
+    return {"stock": others["stock"], "never_used": others["never_used"], "ended": others["ended"]}

@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
+from operations.services.line_history import in_use
 from operations.services.reached import Upstream
 from operations.services.upstream import reach
 from operations.vocabulary import Iccid
@@ -36,8 +37,8 @@ class Line(NamedTuple):
     @property
     def imsi(self) -> str:
         """The active IMSI."""
-        current = [row for row in self.row.get("imsiList", []) if row.get("endDate") is None]
-        found = current[-1].get("imsi") if current else None
+        history = in_use(self.row.get("imsiList", ()))
+        found = None if history is None else history.get("imsi")
         if found is None:
             raise OcsError("The charging system knows no active IMSI of this line, and this operation needs one", before_execution=True)
         return found

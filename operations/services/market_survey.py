@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from operations.deps import Ctx
-from operations.services.finding import Missing
+from operations.services.finding import Incomplete, gaps
 from operations.services.fleet_lines import in_stock
 from operations.services.fleet_money import spread
 from operations.services.fleet_reading import FleetLine, fleet_of, read_each
@@ -19,6 +19,7 @@ from operations.services.windows import Window, today
 from registry.errors import OcsError
 
 DAYS = 28
+PRICELESS = "The catalogue could not be read: there are no prices, and nothing is said of what could be sold."
 MOST_PACKAGE_LINES = 2_000
 """Choice: lines whose packages are read; for a larger fleet they are a sample, since each takes a call that cannot be kept."""
 
@@ -39,14 +40,7 @@ class Market(NamedTuple):
     stock: int
     seen: dict[int, Seen]
     wares: Mapping[int, Ware]
-    missing: Missing
-    priceless: bool
-    """The catalogue could not be read."""
-
-    @property
-    def partial(self) -> bool:
-        """Whether asking again may tell more."""
-        return self.priceless or self.missing.told is not None
+    incomplete: Incomplete | None
 
     @property
     def packages(self) -> dict[int, tuple[Held, ...]]:
@@ -89,13 +83,13 @@ async def read_market(ctx: Ctx, upstream: Upstream, account_id: int | None) -> M
         return Seen(habits(use, middle(window)), held)
 
     reading = await read_each(lines, read, clock=ctx.deps.clock, tell=ctx.progress)
-    missing = Missing(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete)
-    return Market(ctx.now, window, lines, len(fleet.lines) - len(lines), reading.found, wares, missing, priceless)
+    incomplete = gaps(failed=reading.failed, left=reading.left, unlisted=fleet.incomplete, others=priceless)
+    return Market(ctx.now, window, lines, len(fleet.lines) - len(lines), reading.found, wares, incomplete)
 
 
-async def catalogue(upstream: Upstream) -> tuple[Mapping[int, Ware], bool]:
-    """The templates, or that they could not be read: what lines did is worth telling without prices."""
+async def catalogue(upstream: Upstream) -> tuple[Mapping[int, Ware], tuple[str, ...]]:
+    """The templates, or why there are none: what lines did is worth telling without prices."""
     try:
-        return await wares_of(upstream), False
+        return await wares_of(upstream), ()
     except OcsError:
-        return {}, True
+        return {}, (PRICELESS,)

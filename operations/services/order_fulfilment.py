@@ -19,6 +19,7 @@ from operations.services.order_payment import look_for_payment
 from operations.services.order_purpose import FULFIL, NotOurs, OrderPurpose
 from operations.services.order_refund import Elsewhere, refund_order
 from operations.services.order_sweep import sweep_orders
+from operations.services.pauses import pause
 from operations.services.purpose import UNKNOWN
 from operations.services.shop_readiness import account_of_plan
 from operations.services.templates import find_template
@@ -169,7 +170,7 @@ class Fulfilment:
         await errand.run(lambda: draw(errand, upstream, order, purpose))
 
     def _again_ms(self, row: OrderRow) -> int:
-        return self._now_ms() + PAUSES[min(row.tries, len(PAUSES) - 1)] * 1000
+        return self._now_ms() + pause(PAUSES, row.tries) * 1000
 
     def _now_ms(self) -> int:
         return int(self._deps.clock.now() * 1000)

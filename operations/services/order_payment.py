@@ -3,13 +3,16 @@
 from clients.payments.records import CheckoutSession
 from operations.deps import Deps
 from operations.services.addresses import is_address, normal
+from operations.services.charge_refunds import refunded_of
 from operations.services.order_letters import tell_failed
+from operations.services.payment_records import ChargeRecord, shown
 from registry.errors import NotFound, Refusal, StoreUnavailable
 from storage.connection import Connection
-from storage.order_queue import Paid, pay_order, work_later
+from storage.order_queue import Paid, fail_given_back, pay_order, work_later
 from storage.orders import OrderRow, order_of_session
+from storage.payment_records import find_record, records_of
 
-PAYMENT_MISMATCH = "payment_mismatch"
+PAYMENT_MISMATCH, PAYMENT_REFUNDED = "payment_mismatch", "payment_refunded"
 AFTER_ITS_END, UNREACHED, CLEARING = 60, 300, 6 * 3600
 
 
@@ -28,6 +31,22 @@ def take_checkout(connection: Connection, *, deps: Deps, account: str, session: 
     if news and code is not None:
         tell_failed(connection, deps, row.id)
     return news
+
+
+def take_refunds(connection: Connection, *, deps: Deps, account: str, charge: str, now: float) -> None:
+    """An order whose whole payment went back before anything was sent for it, by whosever hand, is not delivered.
+
+    Choice: a part that went back is a discount. Of an order that was delivered, or is being, the refund is its operator's own affair.
+    """
+    record = find_record(connection, account=account, kind="charge", id=charge)
+    if record is None:
+        return
+    known = shown(record, ChargeRecord)
+    refunds = records_of(connection, account=account, kind="refund", charge=charge)
+    if known["payment_intent"] is None or refunded_of(record, refunds) < known["amount"]:
+        return
+    for order in fail_given_back(connection, account=account, payment_intent=known["payment_intent"], code=PAYMENT_REFUNDED, now=now):
+        tell_failed(connection, deps, order)
 
 
 def is_paid(session: CheckoutSession) -> bool:

@@ -11,6 +11,8 @@ from operations.deps import Deps
 from operations.services.charge_refunds import left_of, reserve
 from operations.services.errand import Debts, WorkerErrand
 from operations.services.order_letters import tell_refund_failed
+from operations.services.pauses import pause
+from operations.services.payment_attempts import new_attempt, send_refund
 from operations.services.payment_dispatch import send_once
 from operations.services.payment_records import record_of
 from registry.errors import Conflict, Refusal, StoreUnavailable
@@ -105,7 +107,7 @@ async def charge_of(deps: Deps, row: OrderRow) -> Charge:
 
 def again_ms(deps: Deps, row: OrderRow) -> int:
     """When to try again."""
-    return int((deps.clock.now() + PAUSES[min(row.tries, len(PAUSES) - 1)]) * 1000)
+    return int((deps.clock.now() + pause(PAUSES, row.tries)) * 1000)
 
 
 def stands(connection: Connection, *, row: OrderRow, state: str, due_ms: int | None) -> None:
@@ -154,39 +156,26 @@ class OrderRefund:
             raise NothingLeft("All of the payment was given back already")
         if not reserve(connection, account=order.payee, charge=record, amount=amount, now=now):
             raise PaymentsError("Another refund of the same payment is under way; nothing was sent", before_execution=True)
-        self.attempt = self.new_attempt(amount, now)
+        self.attempt = new_attempt(
+            self.id,
+            self.kind,
+            organisation=order.organisation,
+            account=order.payee,
+            charge=charge.id,
+            amount=amount,
+            currency=charge.currency,
+            now=now,
+            sent_as=self.processor_key,
+        )
         insert_attempt(connection, attempt=self.attempt)
         return self.attempt
 
-    def new_attempt(self, amount: int, now: float) -> PaymentAttempt:
-        """Its row. After one that was refused, never made, or fell, a new key: the processor would only repeat its first answer."""
+    @property
+    def processor_key(self) -> str:
+        """After one that was refused, never made, or fell, a new key: the processor would only repeat its first answer."""
         key, former = f"order-refund:{self.order.id}", self.order.refund_attempt
-        return PaymentAttempt(
-            id=self.id,
-            organisation=self.order.organisation,
-            account=self.order.payee,
-            kind=self.kind,
-            charge=self.charge.id,
-            amount=amount,
-            currency=self.charge.currency,
-            state="sending",
-            processor_key=key if former is None else f"{key}:{former}",
-            claim_key=None,
-            made=None,
-            created=int(now),
-            updated=int(now),
-        )
+        return key if former is None else f"{key}:{former}"
 
     async def send(self) -> Refund:
         """Ask the processor for it."""
-        attempt = self.attempt
-        if attempt is None:
-            raise RuntimeError("a refund is sent when its attempt was written")
-        return await self.deps.payments.refund(
-            attempt.account,
-            charge=attempt.charge or "",
-            amount=attempt.amount,
-            reason=None,
-            key=attempt.processor_key,
-            metadata={"attempt": attempt.id},
-        )
+        return await send_refund(self.deps, self.attempt, reason=None)

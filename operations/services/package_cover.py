@@ -53,7 +53,6 @@ class Found(NamedTuple):
     best: Chosen | None
     next: Chosen | None
     proven: bool
-    nodes: int
 
 
 class Row(NamedTuple):
@@ -122,7 +121,7 @@ class Search:
         """Until everything was looked at or ruled out."""
         self._go(list(range(len(self._options))), [row.need for row in self._rows], 0)
         best, second = [*self._best, None, None][:2]
-        return Found(best, second, self._nodes <= self._most, self._nodes)
+        return Found(best, second, self._nodes <= self._most)
 
     def _go(self, allowed: Sequence[int], left: Sequence[int], price: int) -> None:
         """Every set that has the chosen packages and others of the allowed ones."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from clients.ocs.wire.template import Template
 from operations.services.coverage_map import CoverageMap, coverage_of
 from operations.services.fleet_reading import FleetLine
+from operations.services.line_history import current
 from operations.services.line_use import micro
 from operations.services.package_need import MONTH
 from operations.services.reached import Upstream
@@ -51,9 +52,8 @@ class Offers(NamedTuple):
 
     def sponsor_of(self, line: FleetLine) -> int | None:
         """Whose SIM it is, by the beginning of its IMSI."""
-        histories = line.row.get("imsiList", [])
-        current = [row for row in histories if row.get("endDate") is None] or histories
-        imsi = (current[-1].get("imsi") or "") if current else ""
+        history = current(line.row.get("imsiList", ()))
+        imsi = (history.get("imsi") or "") if history is not None else ""
         return next((sponsor for prefix, sponsor in self.sponsors if imsi.startswith(prefix)), None)
 
     @property

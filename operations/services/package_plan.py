@@ -45,7 +45,7 @@ class Plan(NamedTuple):
         return self.now - self.found.best.price - self.charged_then
 
 
-NOT_SOUGHT = Found(None, None, True, 0)
+NOT_SOUGHT = Found(None, None, True)
 
 
 def drafted(line: FleetLine, use: LineUse, packages: PackageList, offers: Offers, window: Window) -> Plan:
@@ -56,7 +56,7 @@ def drafted(line: FleetLine, use: LineUse, packages: PackageList, offers: Offers
     charged = monthly(need.charged)
     sponsor = offers.sponsor_of(line)
     verdict: Verdict = "unused" if not need.parts else "no_sponsor" if sponsor is None else "unsolved"
-    found = Found(NONE_NEEDED, None, True, 0) if verdict == "unused" else NOT_SOUGHT
+    found = Found(NONE_NEEDED, None, True) if verdict == "unused" else NOT_SOUGHT
     return Plan(line.iccid, line.account_id, sponsor, verdict, need, held, held.price + charged, charged, charged, found, ())
 
 

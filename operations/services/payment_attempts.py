@@ -48,6 +48,51 @@ def processor_key(kind: AttemptKind | Literal["evidence"], claim_key: str | None
     return key if len(key) <= LONGEST_KEY else f"{kind}:{hashlib.sha256(key.encode()).hexdigest()}"
 
 
+def new_attempt(
+    id: str,
+    kind: AttemptKind,
+    *,
+    organisation: str,
+    account: str,
+    amount: int,
+    currency: str,
+    now: float,
+    charge: str | None = None,
+    claim_key: str | None = None,
+    sent_as: str | None = None,
+) -> PaymentAttempt:
+    """One that is about to be sent; `sent_as` is the processor's key where it does not follow from the caller's."""
+    return PaymentAttempt(
+        id=id,
+        organisation=organisation,
+        account=account,
+        kind=kind,
+        charge=charge,
+        amount=amount,
+        currency=currency,
+        state="sending",
+        processor_key=sent_as or processor_key(kind, claim_key, id),
+        claim_key=claim_key,
+        made=None,
+        created=int(now),
+        updated=int(now),
+    )
+
+
+async def send_refund(deps: Deps, attempt: PaymentAttempt | None, *, reason: str | None) -> Refund:
+    """Ask the processor for what an attempt says."""
+    if attempt is None or attempt.charge is None:
+        raise RuntimeError("a refund is sent when its attempt was written")
+    return await deps.payments.refund(
+        attempt.account,
+        charge=attempt.charge,
+        amount=attempt.amount,
+        reason=reason,
+        key=attempt.processor_key,
+        metadata={"attempt": attempt.id},
+    )
+
+
 def settle_by_word(connection: Connection, *, deps: Deps, account: str, thing: Refund | Payout, now: float) -> None:
     """The processor tells of a refund or payout: if it is of an attempt, that one has been made, and its key answers with it.
 

@@ -52,16 +52,16 @@ async def send_once(ctx: Errand, sending: Sending) -> Conclusion:
     ctx.if_unsent(take_back, attempt=sending.id, now=ctx.now)
     began = deps.clock.monotonic()
     await ctx.dispatch((sent.status, sent.body(ctx.request_id)), sending.begin, now=deps.clock.now())
-    ctx.if_lost(settle_unknown, deps=deps, **named, now=ctx.now)
+    ctx.if_lost(settle_unknown, **named, now=ctx.now)
     try:
         require_in_time(deps, began)
         made = await sending.send()
     except PaymentsError as error:
         if error.before_execution:
             raise
-        return await ctx.conclude(settle_unknown, deps=deps, **named, now=deps.clock.now())
+        return await ctx.conclude(settle_unknown, **named, now=deps.clock.now())
     except Refusal as refusal:
-        return await ctx.conclude(settle_refused, deps=deps, **named, refusal=refusal, now=deps.clock.now())
+        return await ctx.conclude(settle_refused, **named, refusal=refusal, now=deps.clock.now())
     return await ctx.conclude(settle_made, deps=deps, attempt=sending.id, made=made, now=deps.clock.now())
 
 
@@ -113,9 +113,8 @@ def settle_made(connection: Connection, *, deps: Deps, attempt: str, made: Refun
     return Conclusion(CREATED, shown, False, "ok")
 
 
-def settle_unknown(connection: Connection, *, deps: Deps, attempt: str, request_id: str, now: float) -> Conclusion:
+def settle_unknown(connection: Connection, *, attempt: str, request_id: str, now: float) -> Conclusion:
     """Nobody knows, unless an event has told meanwhile. What was taken stays taken."""
-    del deps
     found = the_attempt(connection, attempt)
     if settle_attempt(connection, attempt=attempt, state="unknown", made=None, now=now):
         refusal = unknown_outcome("refund" if found.kind == "refund" else "payout")
@@ -123,9 +122,8 @@ def settle_unknown(connection: Connection, *, deps: Deps, attempt: str, request_
     return told_meanwhile(connection, found, request_id)
 
 
-def settle_refused(connection: Connection, *, deps: Deps, attempt: str, request_id: str, refusal: Refusal, now: float) -> Conclusion:
+def settle_refused(connection: Connection, *, attempt: str, request_id: str, refusal: Refusal, now: float) -> Conclusion:
     """The processor did nothing: what was taken is there again."""
-    del deps
     found = the_attempt(connection, attempt)
     if not settle_attempt(connection, attempt=attempt, state="failed", made=None, now=now):
         return told_meanwhile(connection, found, request_id)

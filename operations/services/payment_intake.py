@@ -6,6 +6,7 @@ from clients.payments.records import ApplicationFee, Charge, Payout, Refund
 from operations.deps import Deps
 from operations.services.charge_refunds import refresh_refunds
 from operations.services.commissions import record_platform_fee
+from operations.services.order_payment import take_refunds
 from operations.services.payment_attempts import settle_by_word
 from operations.services.payment_records import FeeRecord, Money, facts_of, record_of, shown
 from storage.connection import Connection
@@ -32,6 +33,7 @@ def take_word(connection: Connection, *, deps: Deps, account: str, organisation:
     charge = thing.id if isinstance(thing, Charge) else thing.charge if isinstance(thing, Refund) else None
     if charge is not None:
         refresh_refunds(connection, account=account, charge=charge, now=now)
+        take_refunds(connection, deps=deps, account=account, charge=charge, now=now)
     return news
 
 

@@ -1,11 +1,10 @@
 """A report as a page: to read on any screen, by day and by night, and to print. No script, and nothing that is fetched."""
 
-import base64
-import hashlib
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from operations.services.page_policy import page_policy
 from operations.services.plain_line import MISLEADING
 from operations.services.redaction_scan import MARK
 from operations.services.report_chart import drawing
@@ -16,7 +15,7 @@ from operations.services.sheet import Chart, Kind, Sheet, Table
 from operations.services.shop_texts import texts
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 TEMPLATES = Path(__file__).parent / "report_templates"
 LONGEST_NAME = 80
@@ -53,10 +52,22 @@ def style() -> str:
 
 @cache
 def template() -> "Template":
+    """A report's."""
+    return environment().get_template("report.html")
+
+
+@cache
+def dead_link() -> bytes:
+    """The page behind a link that leads to no report: the same bytes for everybody."""
+    return environment().get_template("dead_link.html").render(css=style()).encode()
+
+
+@cache
+def environment() -> "Environment":
     """Escapes what it is given."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # only where a page is made
 
-    made = Environment(
+    return Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -64,7 +75,6 @@ def template() -> "Template":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return made.get_template("report.html")
 
 
 def seen(value: object) -> object:
@@ -139,6 +149,9 @@ WORDS = {"shown": shown, "numbers": NUMBERS, "mark": MARK, "wide": WIDE, "colour
 
 def headers() -> dict[str, str]:
     """What keeps a browser from doing anything but showing it (security.md 3.9)."""
-    digest = base64.b64encode(hashlib.sha256(style().encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    return {"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex", "Cache-Control": "no-store"}
+    return {
+        "Content-Security-Policy": page_policy(style()),
+        "Referrer-Policy": "no-referrer",
+        "X-Robots-Tag": "noindex",
+        "Cache-Control": "no-store",
+    }

@@ -1,12 +1,9 @@
 """Session tokens of the built-in identity provider: short-lived, and good for what their grant says at the moment of each call."""
 
-import base64
-import hashlib
 from collections.abc import Sequence
 
 from operations.deps import Deps
 from operations.services.signing_keys import sign
-from registry.ids import Ids
 from registry.ports import Site
 from storage.grants import GRANT, Grant, grant_to_member
 
@@ -25,16 +22,6 @@ def issuer_of(site: Site) -> str:
 def resources_of(site: Site) -> tuple[str, str]:
     """What tokens are made for: the MCP server, and the API."""
     return site.mcp_url, site.base_url
-
-
-def opaque(ids: Ids, prefix: str) -> str:
-    """A secret of 256 bits that scanners recognise by its prefix."""
-    return prefix + base64.urlsafe_b64encode(ids.bytes(32)).rstrip(b"=").decode()
-
-
-def digest_of(secret: str) -> bytes:
-    """What is kept of it."""
-    return hashlib.sha256(secret.encode()).digest()
 
 
 async def access_token(deps: Deps, grant: Grant, *, audience: str | Sequence[str], seconds: int, now: float) -> tuple[str, int]:

@@ -14,7 +14,7 @@ PublicKind = Literal["number", "money", "bytes", "percent", "days", "day", "coun
 `word` is a word of ours: letters, digits, little punctuation (operations/services/redaction_kinds.py says which)."""
 PrivateKind = Literal["line", "text"]
 """`line` is an ICCID, which a shared report numbers; `text` is anything that somebody else wrote, which it leaves out."""
-Kind = Literal["number", "money", "bytes", "percent", "days", "day", "country", "network", "word", "line", "text"]
+Kind = Literal[PublicKind, PrivateKind]
 Value = str | int | float | None
 
 

@@ -11,7 +11,6 @@ import orjson
 
 from clients.payments.records import CheckoutSession, NewCheckout
 from operations.deps import Deps
-from operations.services.order_status import cancelled_at, status_of
 from operations.services.platform_fees import fee_bps_of
 from operations.services.shop_readiness import Reason, reasons_against
 from operations.services.top_up_plans import addable
@@ -22,6 +21,7 @@ from registry.ports import Line
 from storage.audit import append_line
 from storage.connect import connected
 from storage.connection import Connection
+from storage.order_status import cancelled_at, status_of
 from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session
 from storage.storefront_plans import StorefrontPlan, named_plan
 from storage.storefronts import Storefront, storefront_of

@@ -6,6 +6,7 @@ import anyio
 
 from clients.ocs.wire.subscriber import Subscriber
 from operations.services.fleet import Fleet, lines_of
+from operations.services.line_history import in_use
 from operations.services.reached import Upstream
 from registry.clock import Clock
 from registry.errors import Refusal
@@ -146,5 +147,5 @@ def is_free(row: Subscriber) -> bool:
 
 def iccid_of(row: Subscriber) -> str | None:
     """The ICCID in use: the one without an end."""
-    current = [entry for entry in row.get("imsiList", []) if entry.get("endDate") is None]
-    return current[-1].get("iccid") if current else None
+    history = in_use(row.get("imsiList", ()))
+    return None if history is None else history.get("iccid")

@@ -1,15 +1,14 @@
 """A line as operators see it: what holds now is lifted out of the histories, PIN and PUK are gone."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, TypeVar, cast
+from collections.abc import Mapping
+from typing import Annotated, cast
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.wire.members import keeps_unknown
 from clients.ocs.wire.subscriber import GreenZoneCounter, ImsiRow, MultiImsiRow, NetworkInfo, PhoneNumberRow, StatusRow, Subscriber, Utc
-
-M = TypeVar("M", bound=Mapping[str, object])
+from operations.services.line_history import current
 
 SECRETS = frozenset({"pin1", "puk1", "pin2", "puk2"})
 
@@ -65,20 +64,6 @@ class SubscriberRow(TypedDict, total=False):
     sim: PublicSim
     networkInfo: NetworkInfo
     greenZoneCounter: GreenZoneCounter
-
-
-def current(rows: Sequence[M]) -> M | None:
-    """The row without an end; where there are several, or none, the newest of them."""
-    if len(rows) == 1:
-        return rows[0]
-    standing = [row for row in rows if row.get("endDate") is None]
-    return max(standing or rows, key=began, default=None)
-
-
-def began(row: Mapping[str, object]) -> tuple[str, int]:
-    """When a row of a history began; ids settle what began at once."""
-    number = row.get("id")
-    return str(row.get("startDate") or ""), number if isinstance(number, int) else 0
 
 
 def current_status(row: Subscriber) -> object:

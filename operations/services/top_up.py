@@ -14,7 +14,7 @@ from operations.services.evidence import id_of
 from operations.services.ledger import NO_PROOF, no_network, require_in_time
 from operations.services.lines import Line, find_line
 from operations.services.order_letters import tell_failed, tell_late, tell_ready, tell_review
-from operations.services.order_status import status_of
+from operations.services.pauses import pause
 from operations.services.purpose import UNKNOWN
 from operations.services.reached import Upstream
 from operations.services.stock import is_free
@@ -26,6 +26,7 @@ from registry.errors import EndOfLife, NotFound, OcsError, Refusal, StoreUnavail
 from registry.ports import Conclusion
 from storage.connection import Connection
 from storage.order_queue import fail_order, reopen_order
+from storage.order_status import status_of
 from storage.orders import OrderRow, find_order
 from storage.placed import keep_placed
 from storage.top_ups import (
@@ -43,7 +44,7 @@ from storage.top_ups import (
 ADD = "add_top_up"
 PATIENCE_SECONDS = 3600
 """Choice: how long after the payment what surely never left is tried again, before the money goes back."""
-FIRST_PAUSE, LONGEST_PAUSE = 5, 300
+PAUSES = (5, 10, 20, 40, 80, 160, 300)
 CLOSED, NO_LINE, NO_TEMPLATE, UNREACHED, REFUSED, LATE = (
     "order_closed",
     "line_not_found",
@@ -232,9 +233,8 @@ def give_back(connection: Connection, *, deps: Deps, row: OrderRow, code: str, n
 
 
 def try_later(connection: Connection, *, deps: Deps, row: OrderRow, now: float) -> None:
-    """It surely never left; each pause is twice as long as the one before."""
+    """It surely never left."""
     if now - (row.paid_at or row.updated) > PATIENCE_SECONDS:
         give_back(connection, deps=deps, row=row, code=UNREACHED, now=now)
         return
-    pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(row.tries, 10))
-    put_off(connection, top_up=row.id, lease=row.lease or "", until=now + pause, now=now, tried=True)
+    put_off(connection, top_up=row.id, lease=row.lease or "", until=now + pause(PAUSES, row.tries), now=now, tried=True)

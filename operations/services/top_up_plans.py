@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from clients.ocs.wire.template import Template
 from operations.deps import Deps
 from operations.services.issued_line import issued_line
-from operations.services.order_status import cancelled_at, status_of
 from operations.services.templates import own_templates
 from operations.services.upstream import reach_for
 from storage.connection import Connection
 from storage.issuance import IssuanceRow, find_issuance
+from storage.order_status import cancelled_at, status_of
 from storage.orders import OrderRow
 from storage.storefront_plans import StorefrontPlan, plans_on_sale
 from storage.storefronts import storefront_of

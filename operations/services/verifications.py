@@ -1,6 +1,5 @@
 """Who reads the mail of an address: a code is mailed there, and whoever asked for it sends it back with the token they were given."""
 
-import base64
 import hashlib
 from typing import NamedTuple
 
@@ -9,6 +8,7 @@ from operations.services.addresses import RULE, is_address, normal
 from operations.services.hourly import spend_allowances
 from operations.services.letters import Sealed, put_in_queue, seal_letter
 from operations.services.mail_texts import no_account_letter, sign_in_letter
+from operations.services.secret_token import digest_of, new_token
 from registry.clock import Clock
 from registry.errors import BadRequest
 from registry.ids import Ids
@@ -20,7 +20,6 @@ from storage.verifications import MOST_TRIES, Purpose, Verification, keep_verifi
 
 CODE_SECONDS = 600
 CODE_MINUTES = CODE_SECONDS // 60
-TOKEN_BYTES = 32
 DIGITS = 6
 # Choice: more sign-ins than sign-ups, since people of one office sign in from one network every morning.
 SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NETWORK = 5, 30
@@ -36,15 +35,10 @@ class Mailed(NamedTuple):
 
 def new_code(ids: Ids, *, purpose: Purpose, address: str, details: str, now: float) -> Mailed:
     """A code to be mailed."""
-    token = base64.urlsafe_b64encode(ids.bytes(TOKEN_BYTES)).decode().rstrip("=")
+    token = new_token(ids)
     code = f"{int.from_bytes(ids.bytes(8)) % 10**DIGITS:0{DIGITS}}"
-    row = Verification(token_digest(token), purpose, address, code_digest(token, code), details, now + CODE_SECONDS)
+    row = Verification(digest_of(token), purpose, address, code_digest(token, code), details, now + CODE_SECONDS)
     return Mailed(token, code, row)
-
-
-def token_digest(token: str) -> bytes:
-    """What is kept of a token."""
-    return hashlib.sha256(token.encode()).digest()
 
 
 def code_digest(token: str, code: str) -> bytes:
@@ -72,7 +66,7 @@ def plain_code(code: str) -> str:
 
 async def prove(deps: Deps, *, token: str, code: str, purpose: Purpose, now: float) -> bytes:
     """Spend a try, in a commit of its own; the digest of the token when it was the code. It is yet to be used up."""
-    digits, digest = plain_code(code), token_digest(token)
+    digits, digest = plain_code(code), digest_of(token)
     expected = code_digest(token, digits)
     if not await deps.store.write(try_code, digest=digest, purpose=purpose, code_digest=expected, now=now):
         raise wrong_code()

@@ -38,7 +38,6 @@ class Incomplete(Conflict):
     code = "onboarding_incomplete"
 
 
-DETAILS = EXAMPLE["organization"]
 BEGUN: OnboardingState = {
     **EXAMPLE,
     "steps": [{"step": "org", "status": "done"}, *({**step, "status": "todo"} for step in EXAMPLE["steps"][1:])],

@@ -1,24 +1,15 @@
 """The address of an operator's website."""
 
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
+from operations.services.web_host import checked_host
+
 
 def without_credentials(address: str) -> str:
-    """An address of a host, that holds no name and password. A refusal repeats nothing of it."""
-    try:
-        parts = urlsplit(address)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    else:
-        if parts.username is not None or parts.password is not None:
-            raise ValueError("an address of a website holds no user name and no password")
-    if not host or port == 0 or not address.isprintable():
-        raise ValueError("must be an address such as https://fjord.example")
-    return address
+    """An address that is shown, and that nobody is led to."""
+    return checked_host(address, what="an address of a website", such_as="address such as https://fjord.example", strict=False)
 
 
-Website = Annotated[str, Field(max_length=300, pattern=r"^https?://[^\s\\]+$"), AfterValidator(without_credentials)]
+Website = Annotated[str, Field(max_length=300, pattern=r"^https?://[^\s\\\x1c-\x1f\x85\ufeff]+$"), AfterValidator(without_credentials)]

@@ -1,13 +1,11 @@
 """A published shop, as everybody sees it."""
 
-from typing import Annotated, Literal, cast
+from typing import Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict
 
-from operations.connectivity.shapes import Currency
 from operations.deps import Ctx
-from operations.storefronts.storefront_shape import PUBLIC_PLAN, PublicPlan, public_plans
+from operations.storefronts.storefront_shape import FRONT, PUBLIC_PLAN, Front, PublicPlan, front_of, public_plan
 from registry.errors import NotFound
 from registry.limits import Scope
 from registry.model import Input
@@ -23,31 +21,13 @@ class ShopRef(Input):
     slug: Annotated[str, Field(max_length=64, description="The shop's slug.")]
 
 
-class HostedStorefront(TypedDict):
+class HostedStorefront(Front):
     """A shop that is open, and what it sells, as it is displayed."""
 
-    object: Literal["storefront"]
-    slug: str
-    name: str
-    tagline: str | None
-    logo: Annotated[str | None, Field(description="data: URI")]
-    accent: str | None
-    support_email: str | None
-    currency: Currency
     plans: list[PublicPlan]
 
 
-EXAMPLE: HostedStorefront = {
-    "object": "storefront",
-    "slug": "fjord-travel",
-    "name": "Fjord Travel SIM",
-    "tagline": "Data for the north",
-    "logo": None,
-    "accent": "#0b6e4f",
-    "support_email": "help@fjord.example",
-    "currency": "EUR",
-    "plans": [PUBLIC_PLAN],
-}
+EXAMPLE: HostedStorefront = {**FRONT, "plans": [PUBLIC_PLAN]}
 
 
 @operation(
@@ -75,17 +55,8 @@ def open_shop(connection: Connection, *, slug: str) -> HostedStorefront | None:
     row = published(connection, slug=slug)
     if row is None:
         return None
-    return {
-        "object": "storefront",
-        "slug": row.slug,
-        "name": row.name,
-        "tagline": row.tagline,
-        "logo": row.logo,
-        "accent": row.accent,
-        "support_email": row.support_email,
-        "currency": cast(Currency, row.currency),
-        "plans": public_plans(plans_on_sale(connection, storefront=row.id), row.currency),
-    }
+    on_sale = plans_on_sale(connection, storefront=row.id)
+    return {**front_of(row), "plans": [public_plan(plan, row.currency) for plan in on_sale]}
 
 
 def no_such_shop() -> NotFound:

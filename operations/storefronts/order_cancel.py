@@ -1,7 +1,6 @@
 """Cancelling an order: no more top-ups, and nothing else."""
 
 from operations.deps import Ctx
-from operations.services.order_status import cancelled_at
 from operations.storefronts.order_access import OrderRef, any_order
 from operations.storefronts.order_example import ORDER, READY
 from operations.storefronts.order_shape import Order, whole_shown
@@ -11,6 +10,7 @@ from registry.operation import Auth, Example, operation
 from storage.connection import Connection
 from storage.order_cancellation import cancel_order
 from storage.order_lists import WholeOrder, whole_order
+from storage.order_status import cancelled_at
 from storage.sealing import Keyring
 
 CANCELLED: Order = {**READY, "cancelled_at": "2026-11-28T08:00:00Z"}

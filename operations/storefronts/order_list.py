@@ -7,7 +7,6 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.addresses import Email, normal
-from operations.services.order_status import OrderStatus, cancelled_at, status_of
 from operations.storefronts.order_example import ORDER
 from operations.storefronts.order_shape import RefundStatus, moment, plan_sold, refund_of
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
@@ -17,6 +16,7 @@ from registry.operation import Example, operation
 from registry.policy import stamp
 from storage.connection import Connection
 from storage.order_lists import FIRST, Place, WholeOrder, list_orders, place_of, shop_named
+from storage.order_status import OrderStatus, cancelled_at, status_of
 
 Slug = Annotated[str, Field(min_length=3, max_length=40, pattern=r"^[a-z0-9-]+$", description="Slug of the shop.")]
 

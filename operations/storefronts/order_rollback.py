@@ -6,7 +6,6 @@ from typing import NamedTuple
 from operations.deps import Ctx
 from operations.services.issued_line import LineHasPackages, issued_line
 from operations.services.lines import Line
-from operations.services.order_status import status_of
 from operations.services.purpose import MANUAL
 from operations.services.rollback import manual, roll_back
 from operations.services.shop_checkout import OrderNotReady
@@ -20,6 +19,7 @@ from registry.operation import Auth, Example, operation
 from storage.connection import Connection
 from storage.issuance import IssuanceRow, find_issuance
 from storage.order_lists import WholeOrder, whole_order
+from storage.order_status import status_of
 from storage.rollbacks import rollback_running
 from storage.sealing import Keyring
 

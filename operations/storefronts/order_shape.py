@@ -9,10 +9,10 @@ from typing_extensions import TypedDict
 
 from operations.connectivity.shapes import Esim
 from operations.services.esim_profile import esim_of, open_profile
-from operations.services.order_status import OrderStatus, cancelled_at, status_of
 from operations.services.purpose import MANUAL, UNKNOWN
 from registry.policy import stamp
 from storage.order_lists import WholeOrder
+from storage.order_status import OrderStatus, cancelled_at, status_of
 from storage.orders import OrderRow
 from storage.sealing import Keyring
 
@@ -82,6 +82,7 @@ FAILED = "The eSIM could not be issued, so what was paid is given back"
 MESSAGES: Mapping[str, str] = {
     "no_inventory": "The shop had no eSIM left, so what was paid is given back",
     "payment_mismatch": "What was paid is not what the order costs, so it is given back",
+    "payment_refunded": "What was paid went back before anything was sent, so nothing is",
     UNKNOWN: "Whether the eSIM was issued is being found out; it is never issued twice",
     MANUAL: "What became of the eSIM could not be found out by itself: the shop's owner has to look, and was told",
 }

@@ -12,7 +12,6 @@ from clients.ocs.wire.package import Package
 from operations.deps import Ctx
 from operations.services.evidence import SKEW
 from operations.services.issued_line import has_issued, issued_line
-from operations.services.order_status import status_of
 from operations.services.package_state import ends_at
 from operations.services.shop_checkout import OrderNotReady
 from operations.services.upstream import reach_for
@@ -24,6 +23,7 @@ from registry.operation import Auth, Example, operation
 from registry.policy import stamp
 from storage.issuance import IssuanceRow, find_issuance
 from storage.order_lists import WholeOrder
+from storage.order_status import status_of
 
 Bytes = Annotated[int, Field(description="Bytes")]
 USED: "OrderUsage" = {

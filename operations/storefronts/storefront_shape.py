@@ -1,6 +1,5 @@
 """Shops and what they sell, as every door shows them."""
 
-from collections.abc import Sequence
 from typing import Annotated, Literal, cast
 
 import orjson
@@ -11,14 +10,19 @@ from operations.connectivity.shapes import Currency
 from operations.storefronts.storefront_fields import PriceMode, Status
 from registry.errors import Conflict, NotFound
 from registry.policy import stamp
-from storage.storefront_plans import StorefrontPlan
+from storage.storefront_plans import Offer, StorefrontPlan
 from storage.storefronts import Storefront
 
 
-class ShownStorefront(TypedDict):
-    """A shop; times are RFC 3339 UTC. Only a published one is there for buyers."""
+class Identified(TypedDict):
+    """What has an id, which its schema names first."""
 
     id: str
+
+
+class Front(TypedDict):
+    """What everybody sees of a shop."""
+
     object: Literal["storefront"]
     slug: str
     name: str
@@ -27,6 +31,11 @@ class ShownStorefront(TypedDict):
     accent: str | None
     support_email: str | None
     currency: Currency
+
+
+class ShownStorefront(Identified, Front):
+    """A shop; times are RFC 3339 UTC. Only a published one is there for buyers."""
+
     status: Status
     created: str
     updated: str
@@ -68,8 +77,7 @@ class PublicPlan(TypedDict):
 
 
 ID, PLAN_ID, PRODUCT_ID = "sf_01k0a8w7zv6q4k3m2n1p0r9s8t", "sfp_01k0a8w7zv6q4k3m2n1p0r9s8t", "cnp_01k0a8w7zv6q4k3m2n1p0r9s8t"
-EXAMPLE: ShownStorefront = {
-    "id": ID,
+FRONT: Front = {
     "object": "storefront",
     "slug": "fjord-travel",
     "name": "Fjord Travel SIM",
@@ -78,9 +86,24 @@ EXAMPLE: ShownStorefront = {
     "accent": "#0b6e4f",
     "support_email": "help@fjord.example",
     "currency": "EUR",
+}
+EXAMPLE: ShownStorefront = {
+    "id": ID,
+    **FRONT,
     "status": "draft",
     "created": "2026-11-20T09:00:00Z",
     "updated": "2026-11-20T09:00:00Z",
+}
+PUBLIC_PLAN: PublicPlan = {
+    "id": PLAN_ID,
+    "slug": "nordic-5gb",
+    "name": "Nordic 5 GB",
+    "data_mb": 5000,
+    "validity_days": 30,
+    "countries": ["DK", "NO", "SE"],
+    "price_cents": 1490,
+    "currency": "EUR",
+    "position": 0,
 }
 PLAN: ShownPlan = {
     "id": PLAN_ID,
@@ -100,17 +123,6 @@ PLAN: ShownPlan = {
     "payments_price_id": None,
     "payments_price_mode": None,
 }
-PUBLIC_PLAN: PublicPlan = {
-    "id": PLAN_ID,
-    "slug": "nordic-5gb",
-    "name": "Nordic 5 GB",
-    "data_mb": 5000,
-    "validity_days": 30,
-    "countries": ["DK", "NO", "SE"],
-    "price_cents": 1490,
-    "currency": "EUR",
-    "position": 0,
-}
 
 
 class SlugTaken(Conflict):
@@ -119,10 +131,9 @@ class SlugTaken(Conflict):
     code = "slug_taken"
 
 
-def storefront_of_row(row: Storefront) -> ShownStorefront:
-    """As its operator sees it."""
+def front_of(row: Storefront) -> Front:
+    """As everybody sees it."""
     return {
-        "id": row.id,
         "object": "storefront",
         "slug": row.slug,
         "name": row.name,
@@ -131,6 +142,14 @@ def storefront_of_row(row: Storefront) -> ShownStorefront:
         "accent": row.accent,
         "support_email": row.support_email,
         "currency": cast(Currency, row.currency),
+    }
+
+
+def storefront_of_row(row: Storefront) -> ShownStorefront:
+    """As its operator sees it."""
+    return {
+        "id": row.id,
+        **front_of(row),
         "status": cast(Status, row.status),
         "created": stamp(row.created),
         "updated": stamp(row.updated),
@@ -145,17 +164,9 @@ def countries_of(text: str) -> list[str]:
 def plan_of_row(row: StorefrontPlan, currency: str) -> ShownPlan:
     """As its operator sees it."""
     return {
-        "id": row.id,
         "object": "storefront.plan",
-        "slug": row.slug,
-        "name": row.name,
-        "data_mb": row.data_mb,
-        "validity_days": row.validity_days,
-        "countries": countries_of(row.countries),
-        "price_cents": row.price_cents,
-        "currency": cast(Currency, currency),
+        **public_plan(row, currency),
         "on_sale": bool(row.on_sale),
-        "position": row.place,
         "product_id": row.product,
         "package_template_id": row.template_id,
         "account_id": row.account_id,
@@ -164,22 +175,19 @@ def plan_of_row(row: StorefrontPlan, currency: str) -> ShownPlan:
     }
 
 
-def public_plans(rows: Sequence[StorefrontPlan], currency: str) -> list[PublicPlan]:
-    """As buyers see them."""
-    return [
-        {
-            "id": row.id,
-            "slug": row.slug,
-            "name": row.name,
-            "data_mb": row.data_mb,
-            "validity_days": row.validity_days,
-            "countries": countries_of(row.countries),
-            "price_cents": row.price_cents,
-            "currency": cast(Currency, currency),
-            "position": row.place,
-        }
-        for row in rows
-    ]
+def public_plan(row: StorefrontPlan | Offer, currency: str) -> PublicPlan:
+    """As buyers see it."""
+    return {
+        "id": row.id,
+        "slug": row.slug,
+        "name": row.name,
+        "data_mb": row.data_mb,
+        "validity_days": row.validity_days,
+        "countries": countries_of(row.countries),
+        "price_cents": row.price_cents,
+        "currency": cast(Currency, currency),
+        "position": row.place,
+    }
 
 
 def no_such_storefront(param: str = "id") -> NotFound:

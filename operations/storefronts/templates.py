@@ -1,12 +1,11 @@
 """What all published shops sell."""
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from pydantic import Field
 
-from operations.connectivity.shapes import Currency
 from operations.deps import Ctx
-from operations.storefronts.storefront_shape import PUBLIC_PLAN, PublicPlan, countries_of
+from operations.storefronts.storefront_shape import PUBLIC_PLAN, PublicPlan, public_plan
 from operations.vocabulary import StartingAfter
 from registry.limits import Scope
 from registry.model import Input
@@ -29,18 +28,7 @@ class SellablePlan(PublicPlan):
 
 def sellable(row: Offer) -> SellablePlan:
     """As buyers see it."""
-    return {
-        "storefront": row.storefront,
-        "id": row.id,
-        "slug": row.slug,
-        "name": row.name,
-        "data_mb": row.data_mb,
-        "validity_days": row.validity_days,
-        "countries": countries_of(row.countries),
-        "price_cents": row.price_cents,
-        "currency": cast(Currency, row.currency),
-        "position": row.place,
-    }
+    return {"storefront": row.storefront, **public_plan(row, row.currency)}
 
 
 @operation(

@@ -4,7 +4,7 @@ from operations.deps import Ctx
 from operations.services.top_up_plans import addable
 from operations.storefronts.order_access import OrderRef, any_order
 from operations.storefronts.order_example import ORDER
-from operations.storefronts.storefront_shape import PUBLIC_PLAN, PublicPlan, public_plans
+from operations.storefronts.storefront_shape import PUBLIC_PLAN, PublicPlan, public_plan
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Auth, Example, operation
@@ -29,4 +29,4 @@ async def get_storefront_order_top_up_options(ctx: Ctx, params: OrderRef, order:
     """
     del params
     # A shop's currency is for ever that of its first plan, so it is the order's.
-    return public_plans(await addable(ctx.deps, order.row), order.row.currency)
+    return [public_plan(plan, order.row.currency) for plan in await addable(ctx.deps, order.row)]

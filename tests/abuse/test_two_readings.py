@@ -76,4 +76,4 @@ HIDDEN = (0x1B, 0x7F, 0x85, 0x9B, 0xAD, 0x61C, 0x115F, 0x180E, 0x200B, 0x200F, 0
 def test_a_character_that_only_a_machine_reads_is_not_shown_to_a_model(code: int) -> None:
     text = f'{{"name":"a{chr(code)}b"}}' if code > 0x1F else f'{{"name":"a\\u{code:04x}b"}}'
     result = tool_result(Reply(200, text.encode()), Answer({}, None))
-    assert result.structured_content == {"name": "ab"}
+    assert result["structuredContent"] == {"name": "ab"}

@@ -1,5 +1,6 @@
 """The token of the charging system never comes back out, however the charging system repeats it; nor do PINs, PUKs and activation codes."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from itertools import cycle
@@ -148,14 +149,12 @@ def at_the_command_line(upstream: Parrot, data: Path, made: tuple[Tenant, Tenant
 
 
 def test_no_token_pin_or_activation_code_comes_back_out_of_an_upstream_that_repeats_them(tmp_path: Path) -> None:
-    import anyio
-
     data = tmp_path / "data"
     with parrot(MANAGED, OWN) as upstream:
         settings = {"SERVICE_OCS_URL": upstream.url, "SERVICE_OCS_TOKEN": MANAGED, "SERVICE_BRIDGE_WEBHOOK_SECRET": BRIDGE}
         server = start(data, {**settings, "SERVICE_BURST_LIMIT": "false"})
         try:
-            made = anyio.run(tenants, data)
+            made = asyncio.run(tenants(data))
             with httpx.Client(base_url=server.base_url, timeout=30) as http:
                 inputs = furnish(http, made[0], upstream)
                 told = converse(http, server, upstream, inputs, made)

@@ -111,5 +111,5 @@ async def tools(house: House, secret: str) -> Any:
     [(b'{"a":"%s"}' % (b"x" * 2000), 2000), (b'{"a":"%s"}' % (b"x" * 2001), 2045), (b'{"a":"%s"}' % (b'\\"' * 2001), 2045)],
 )
 def test_a_text_is_cut_after_two_thousand_characters(body: bytes, length: int) -> None:
-    content: Any = tool_result(Reply(200, body), Answer({}, None)).structured_content
+    content: Any = tool_result(Reply(200, body), Answer({}, None))["structuredContent"]
     assert len(content["a"]) == length

@@ -122,6 +122,8 @@ async def test_a_model_that_fails_has_spent_the_allowance(stage: Stage, fault: s
     assert (await stage.allowance())["used"] == 1
 
 
+@pytest.mark.rule("4.8.2")
+@pytest.mark.rule("7.20")
 async def test_the_allowance_is_committed_before_the_model_hears_of_anything(stage: Stage, tmp_path: Path) -> None:
     seen: list[object] = []
 

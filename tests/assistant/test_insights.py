@@ -130,6 +130,7 @@ async def test_thousands_may_be_grouped(stage: Stage, written: str) -> None:
     assert (await stage.insights())["generated"] == "ai"
 
 
+@pytest.mark.rule("4.8.3")
 @pytest.mark.parametrize("fault", ["broken", "busy", "breaks_off", "garbage", "endless_error"])
 async def test_a_model_that_fails_leaves_measured_cards(stage: Stage, fault: Fault) -> None:
     stage.follow(lambda heard: Turn("One two three four.", fault=fault))
@@ -137,6 +138,7 @@ async def test_a_model_that_fails_leaves_measured_cards(stage: Stage, fault: Fau
     assert (found["generated"], found["quota"]["used"]) == ("measured", 1)
 
 
+@pytest.mark.rule("4.8.3")
 async def test_with_the_allowance_spent_the_cards_are_measured(tmp_path: Path) -> None:
     async with open_stage(tmp_path, tier=Tier.FREE) as stage:
         for _ in range(10):

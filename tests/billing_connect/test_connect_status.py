@@ -39,6 +39,7 @@ async def told(house: House, account: str, as_of: float, *, charges: bool) -> No
     await house.world.store.write(take_account, account=said, as_of=as_of, now=house.world.clock.now())
 
 
+@pytest.mark.rule("3.5.3")
 @pytest.mark.rule("2.11.1")
 async def test_without_an_account_everything_is_false(house: House) -> None:
     caller = await house.world.caller()

@@ -102,6 +102,7 @@ async def test_without_an_account_there_is_nothing_to_approve(house: House) -> N
     assert (await add(house, caller, "rsl_1"))[1]["code"] == "payments_not_connected"
 
 
+@pytest.mark.rule("7.17")
 @pytest.mark.rule("4.5.45")
 @pytest.mark.parametrize("connected", [False, True])
 async def test_declining_is_never_offered_and_sends_nothing(house: House, connected: bool) -> None:

@@ -115,6 +115,7 @@ async def test_an_account_type_is_taken_and_ignored(house: House, given: object)
     assert [account.kind for account in await accounts(house)] == ["express"]
 
 
+@pytest.mark.rule("4.5.52")
 @pytest.mark.rule("4.4.40")
 @pytest.mark.parametrize("path", PATHS)
 async def test_an_api_key_begins_nothing_and_neither_does_a_login_that_may_only_read(house: House, path: str) -> None:

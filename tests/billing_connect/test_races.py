@@ -1,7 +1,7 @@
 """Who gets what when several come at once, and what the processor's events bring, on both databases."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,6 @@ from registry.limits import Limits, Tier
 from storage.connect import connected
 from tests.billing_connect.asking import BILLING, accounts, ask, consented, finish, own_account, person, session_of
 from tests.contract.stage import House, StubProvider
-from tests.databases import NO_POSTGRES, empty, migrated_postgres
 from tests.world import open_world
 
 pytestmark = pytest.mark.anyio
@@ -19,20 +18,9 @@ BEGIN, COMPLETE = f"{BILLING}/connect/oauth/begin", f"{BILLING}/connect/oauth/co
 MANY = 32
 
 
-@pytest.fixture(scope="module")
-def postgres_database() -> Generator[str | None]:
-    with migrated_postgres() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[House]:
-    url: str | None = request.getfixturevalue("postgres_database") if request.param == "postgresql" else None
-    if request.param == "postgresql":
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        empty(url)
-    async with open_world(tmp_path, CATALOGUE, url=url, limits=Limits(burst_enabled=False), sessions=StubProvider()) as world:
+@pytest.fixture
+async def house(tmp_path: Path, database_url: str | None) -> AsyncGenerator[House]:
+    async with open_world(tmp_path, CATALOGUE, url=database_url, limits=Limits(burst_enabled=False), sessions=StubProvider()) as world:
         yield House(world)
         assert world.faults == []
 

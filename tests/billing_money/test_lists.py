@@ -18,6 +18,10 @@ pytestmark = pytest.mark.anyio
 LISTS = ("charges", "refunds", "disputes", "payouts", "fees")
 
 
+@pytest.mark.rule("4.5.61")
+@pytest.mark.rule("4.5.63")
+@pytest.mark.rule("4.5.62")
+@pytest.mark.rule("4.5.65")
 @pytest.mark.rule("4.5.60")
 async def test_the_lists_show_what_was_told(stage: Stage) -> None:
     await stage.tell(

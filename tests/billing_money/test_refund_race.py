@@ -1,7 +1,7 @@
 """Refunds at the same time never give back more than was paid, on both databases."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -10,27 +10,14 @@ import pytest
 
 from registry.limits import Limits, Tier
 from tests.billing_money.stage import CATALOGUE, Object, Stage, charge, event, fee, open_stage, with_account
-from tests.databases import NO_POSTGRES, empty, migrated_postgres
 from tests.world import open_world
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(scope="module")
-def postgres_database() -> Generator[str | None]:
-    with migrated_postgres() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Stage]:
-    url: str | None = None
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_database")
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        empty(url)
-    async with open_stage(tmp_path, url=url, connected=True) as stage:
+@pytest.fixture
+async def shop(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Stage]:
+    async with open_stage(tmp_path, url=database_url, connected=True) as stage:
         yield stage
 
 
@@ -91,13 +78,10 @@ async def test_every_event_of_a_flood_has_its_effect_once(shop: Stage) -> None:
 
 
 @pytest.mark.postgres
-async def test_two_replicas_refund_a_charge_no_more_than_once(tmp_path: Path, postgres_database: str | None) -> None:
-    if postgres_database is None:
-        pytest.skip(NO_POSTGRES)
-    empty(postgres_database)
-    async with open_stage(tmp_path, url=postgres_database, connected=True) as first:
+async def test_two_replicas_refund_a_charge_no_more_than_once(tmp_path: Path, postgres: str) -> None:
+    async with open_stage(tmp_path, url=postgres, connected=True) as first:
         shared, limits = first.world.payments, Limits(burst_enabled=False)
-        async with open_world(tmp_path, CATALOGUE, url=postgres_database, limits=limits, payments=shared, replica=1) as world:
+        async with open_world(tmp_path, CATALOGUE, url=postgres, limits=limits, payments=shared, replica=1) as world:
             replicas = (first, Stage(world, first.who, first.account))
             made = await first.world.charge(first.account, 10_000, "EUR")
             await first.trouble("timeout", "/v1/refunds", after=True, times=3)

@@ -102,7 +102,7 @@ async def test_a_lost_answer_does_not_outweigh_the_event_that_came_before_it(sho
     await shop.refund("key", charge=made, amount=1000)
     await shop.world.settle_payments()
     attempt = shop.at_processor("refunds")[0].metadata["attempt"]
-    said: dict[str, Any] = {"deps": shop.world.pipeline.deps, "attempt": attempt, "request_id": "req_1", "now": shop.world.clock.now()}
+    said: dict[str, Any] = {"attempt": attempt, "request_id": "req_1", "now": shop.world.clock.now()}
     late = await shop.world.store.write(settle_unknown, **said)
     refused = await shop.world.store.write(settle_refused, **said, refusal=not_made("refund"))
     assert (late.status, refused.status, late.body) == (201, 201, refused.body)

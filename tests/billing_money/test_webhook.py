@@ -12,6 +12,7 @@ pytestmark = pytest.mark.anyio
 NEWS = event("charge.succeeded", charge())
 
 
+@pytest.mark.rule("4.5.66")
 async def test_an_event_with_the_processors_signature_is_taken(stage: Stage) -> None:
     await stage.tell(NEWS)
     assert await stage.listed("charges") == snapshot(
@@ -61,6 +62,7 @@ async def test_what_the_processor_signed_and_nobody_here_can_read_is_sent_again_
     assert answer.json()["error"].startswith(f"The event is signed, and {why}")
 
 
+@pytest.mark.rule("4.5.66")
 async def test_whoever_does_not_sign_as_the_processor_learns_nothing(stage: Stage) -> None:
     body, secret = orjson.dumps(NEWS), stage.world.payments.webhook_secret
     again = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)

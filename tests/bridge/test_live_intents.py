@@ -1,6 +1,6 @@
 """Live intents from end to end: what the network does is told once, whoever reports it, how often, and however early."""
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,6 @@ from tests.bridge.operator import ACCOUNT, DRAW, GIB, RESELLER, WEBHOOK, Operato
 from tests.bridge.pushing import kept, place, status
 from tests.clients.webhooks.receiver import receiver
 from tests.clients.webhooks.receiver import status as answering
-from tests.databases import NO_POSTGRES, empty, migrated_postgres
 from tests.deliveries.post_office import read
 from tests.issuance.road import Gate
 from transports.upstream import hand_over
@@ -50,20 +49,9 @@ async def operator(tmp_path: Path) -> AsyncGenerator[Operator]:
         yield operator
 
 
-@pytest.fixture(scope="module")
-def postgres_database() -> Generator[str | None]:
-    with migrated_postgres() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-async def either(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Operator]:
-    url: str | None = request.getfixturevalue("postgres_database") if request.param == "postgresql" else None
-    if request.param == "postgresql":
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        empty(url)
-    async with open_operator(tmp_path, url) as operator:
+@pytest.fixture
+async def either(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Operator]:
+    async with open_operator(tmp_path, database_url) as operator:
         yield operator
 
 

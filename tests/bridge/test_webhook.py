@@ -25,6 +25,8 @@ async def push(bridge: httpx.AsyncClient, body: object) -> None:
     assert (answer.status_code, answer.json()) == (200, OK), answer.text
 
 
+@pytest.mark.rule("6.6")
+@pytest.mark.rule("6.7")
 @pytest.mark.rule("4.9.4")
 async def test_a_location_is_a_country_of_the_line_and_an_esims_first_attach(
     world: World, http: httpx.AsyncClient, bridge: httpx.AsyncClient

@@ -3,10 +3,8 @@
 import logging
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
-from clients.in_process import InProcess
 from registry.clock import SystemClock
 from transports.cli.opening_log import OpeningLog, loaded_secrets
 from transports.http.serve import LIBRARIES, listen_to_libraries
@@ -65,7 +63,6 @@ def test_errors_of_libraries_become_lines_of_ours_with_secrets_masked(
     logs: Logs, lines: list[bytes], loggers: list[logging.Logger]
 ) -> None:
     listen_to_libraries(logs)
-    InProcess(httpx.MockTransport(lambda _: httpx.Response(204)), idle_seconds=1)  # silences httpx about addresses, and about nothing else
     assert {"asyncio", "aiohttp", "httpx", "httpcore"} < {logger.name for logger in loggers}
     for logger in loggers:
         logger.error("failed with %s", KEY)

@@ -1,8 +1,8 @@
-"""Serve the fixtures: `python -m tests.conformance.fixture_server production|stateful|catalogue`; the port is printed when it is ready.
+"""Serve the fixtures: `python -m tests.conformance.fixture_server MODE`; the port is printed when it is ready.
 
 Production is the whole way of a request: HTTP door, gate, credential, MCP door, stateless transport. Stateful is the same server and
 settings on a transport with sessions, for the handshake-era scenarios in which the server asks the client. Catalogue is production with
-the operations of the door's own tests.
+the operations of the door's own tests; whole_sdk is that without the short way of plain calls.
 """
 
 import socket
@@ -11,6 +11,7 @@ import tempfile
 import warnings
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -64,6 +65,10 @@ def catalogue(folder: Path, settings: McpSettings) -> AbstractAsyncContextManage
     return production(folder, settings, CATALOGUE)
 
 
+def whole_sdk(folder: Path, settings: McpSettings) -> AbstractAsyncContextManager[App]:
+    return production(folder, replace(settings, edge=False), CATALOGUE)
+
+
 @asynccontextmanager
 async def stateful(folder: Path, settings: McpSettings) -> AsyncGenerator[App]:
     del folder
@@ -75,7 +80,7 @@ async def stateful(folder: Path, settings: McpSettings) -> AsyncGenerator[App]:
 async def main(mode: str) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    make = {"production": production, "stateful": stateful, "catalogue": catalogue}[mode]
+    make = {"production": production, "stateful": stateful, "catalogue": catalogue, "whole_sdk": whole_sdk}[mode]
     with tempfile.TemporaryDirectory() as folder:
         async with make(Path(folder), settings_for(port)) as app:
             config = uvicorn.Config(app, http="httptools", lifespan="off", log_level="error", timeout_graceful_shutdown=1)

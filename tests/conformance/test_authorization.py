@@ -4,7 +4,6 @@ The suite's checks of a protected resource (401, metadata, scopes) are of client
 credential, so all that it could learn of our /mcp is that it needs one; tests/interop logs in to /mcp with the official clients instead.
 """
 
-import socket
 import subprocess
 from pathlib import Path
 
@@ -13,18 +12,13 @@ import pytest
 
 from tests.conformance.test_conformance import LINE, NODE, ROOT, SUITE
 from tests.people import Person, console_of
+from tests.ports import free_port
 from tests.running import Running, running
 
 pytestmark = [
     pytest.mark.node,
     pytest.mark.skipif(not (NODE.exists() and SUITE.exists()), reason="tools/node is not installed: npm ci"),
 ]
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def run_suite(server: Running, person: Person, resource: str) -> dict[str, int]:

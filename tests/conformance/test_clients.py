@@ -22,8 +22,9 @@ def node(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(NODE), *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_the_typescript_client_is_served_in_every_mode_it_has() -> None:
-    with serving("catalogue") as url:
+@pytest.mark.parametrize("server", ["catalogue", "whole_sdk"])
+def test_the_typescript_client_is_served_in_every_mode_it_has(server: str) -> None:
+    with serving(server) as url:
         done = node(str(ROOT / "tests" / "conformance" / "clients.mjs"), url)
     seen: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, done.stderr

@@ -83,6 +83,7 @@ async def test_foreign_and_unknown_events_are_the_same_404(office: PostOffice, s
     assert shown(await stranger.get(PATH)) == []
 
 
+@pytest.mark.rule("4.1.21")
 async def test_a_retry_sends_the_same_event_again_with_a_new_timestamp(office: PostOffice) -> None:
     async with receiver(status("200 OK")) as there:
         _, secret = await office.endpoint(there.url())

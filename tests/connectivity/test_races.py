@@ -1,7 +1,7 @@
 """Calls at the same time, on both databases."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 import httpx
@@ -18,27 +18,15 @@ from tests.connectivity.requests import INTENTS, USAGE, create, events, issued, 
 from tests.connectivity.test_observations import ATTACH, observe
 from tests.connectivity.test_products import PRODUCTS, define
 from tests.connectivity.test_usage import INGEST, LINE, key_of, percents
-from tests.databases import NO_POSTGRES, empty, migrated_postgres
 from tests.world import Credentials, World, open_world
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(scope="module")
-def postgres_database() -> Generator[str | None]:
-    with migrated_postgres() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
-    url: str | None = request.getfixturevalue("postgres_database") if request.param == "postgresql" else None
-    if request.param == "postgresql":
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        empty(url)
+@pytest.fixture
+async def world(tmp_path: Path, database_url: str | None) -> AsyncGenerator[World]:
     secrets = SharedSecrets(internal=INTERNAL)
-    async with open_world(tmp_path, CATALOGUE, url=url, limits=Limits(burst_enabled=False), secrets=secrets) as world:
+    async with open_world(tmp_path, CATALOGUE, url=database_url, limits=Limits(burst_enabled=False), secrets=secrets) as world:
         yield world
         assert world.faults == []
 

@@ -146,7 +146,7 @@ async def company(house: House, operation: AnyOperation, identities: Sequence[Id
     await house.world.store.write(enlist, rows=rows, now=house.world.clock.now())
     for actor in made.actors.values():
         if actor.identity.narrow is Narrow.USED_UP:
-            spent = await house.http(CATALOGUE.operations["list_connectivity_plans"], actor.secret, {})
+            spent = await house.http(CATALOGUE.operations["list_connectivity_products"], actor.secret, {})
             assert spent.status == 200, spent.body
     return made
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from operations.services.schedule_share import digest_of, new_token
+from operations.services.secret_token import digest_of, new_token
 from registry.limits import Tier
 from storage.schedule_reports import ask_report
 from storage.schedules import NewSchedule, insert_schedule

@@ -30,6 +30,7 @@ async def run(house: House, operation: AnyOperation, number: int) -> tuple[Stage
     return stage, await house.http(operation, house.credential(operation, stage), given, key=key_for(operation), sure=True)
 
 
+@pytest.mark.rule("2.0.2")
 @pytest.mark.parametrize(("operation", "number"), EXAMPLES)
 async def test_an_example_runs_and_answers_in_the_documented_shape(house: House, operation: AnyOperation, number: int) -> None:
     _, said = await run(house, operation, number)

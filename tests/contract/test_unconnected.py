@@ -32,6 +32,7 @@ async def nothing_happened(house: House, stage: Stage) -> bool:
     return (stage.asked(), await house.charged(stage.who.organisation), mine) == ([], 0, [])
 
 
+@pytest.mark.rule("7.18")
 @pytest.mark.rule("5.3.1")
 @pytest.mark.parametrize("operation", UPSTREAM)
 async def test_without_any_connection_the_way_on_is_to_connect(house: House, operation: AnyOperation) -> None:

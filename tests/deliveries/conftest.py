@@ -1,31 +1,13 @@
 """A post office over each database."""
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
-from tests.databases import NO_POSTGRES, empty, migrated_postgres, migrated_sqlite
+from tests.databases import migrated_sqlite
 from tests.deliveries.post_office import PostOffice, open_post_office
 from tests.deliveries.transaction import Opened, on_postgresql, on_sqlite
-
-
-@pytest.fixture(scope="module")
-def postgres_database() -> Generator[str | None]:
-    with migrated_postgres() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def database_url(request: pytest.FixtureRequest) -> str | None:
-    """Nothing for a new SQLite file, or the address of an empty PostgreSQL database."""
-    if request.param == "sqlite":
-        return None
-    url: str | None = request.getfixturevalue("postgres_database")
-    if url is None:
-        pytest.skip(NO_POSTGRES)
-    empty(url)
-    return url
 
 
 @pytest.fixture

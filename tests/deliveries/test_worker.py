@@ -63,6 +63,7 @@ async def all_ended(office: PostOffice) -> None:
             await asyncio.sleep(0.005)
 
 
+@pytest.mark.rule("5.5.1")
 async def test_a_delivery_is_the_event_of_the_api_signed_in_both_ways(on_both: PostOffice) -> None:
     office = on_both
     async with receiver(status("200 OK")) as there:

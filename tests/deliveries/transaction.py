@@ -28,11 +28,9 @@ def on_postgresql(url: str) -> Generator[Connection]:
 
 def fetched(connection: Connection, sql: str, **binds: Value) -> list[tuple[Any, ...]]:
     """The rows of any text."""
-    cursor = connection._driver.cursor()
-    cursor.execute(sql, binds)
-    return cursor.fetchall()
+    return connection._driver.execute(sql, binds).fetchall()
 
 
 def told(connection: Connection, sql: str) -> None:
     """Any text without rows."""
-    connection._driver.cursor().execute(sql, {})
+    connection._driver.execute(sql, {})

@@ -215,7 +215,7 @@ async def test_nothing_is_simulated_before_somebody_asks(tmp_path: Path) -> None
     async with served(tmp_path) as demo:
         sandbox = demo.service.payments.sandbox
         assert sandbox is not None
-        assert (sandbox.begun, demo.service.upstream.sandbox is not None) == (False, True)
+        assert (sandbox.begun, demo.service.upstream.simulation is not None) == (False, True)
 
 
 async def test_with_another_processor_the_shop_cannot_take_orders(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from tests.docs.blocks import DOCUMENTS, ROOT
 from tests.running import Running, running
 
 BRIDGE_SECRET = "5f0c1d7be2a94630f1b8c27a90d4e6b35a81c9f2d3e4a5b6"
+STOREFRONT_KEY = "the-key-of-a-shops-own-server"
 
 
 @pytest.fixture(scope="package")
@@ -30,6 +31,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def server(place: Path) -> Iterator[Running]:
-    """As the README starts it."""
-    with running(place / "data", {"SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8", "SERVICE_BRIDGE_WEBHOOK_SECRET": BRIDGE_SECRET}) as server:
+    """As the tour starts it, with what the pages on webhooks, notifications and shops ask for: one for all pages that need no other."""
+    settings = {
+        "SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8",
+        "SERVICE_BRIDGE_WEBHOOK_SECRET": BRIDGE_SECRET,
+        "SERVICE_STOREFRONT_API_KEY": STOREFRONT_KEY,
+    }
+    with running(place / "data", settings) as server:
         yield server

@@ -9,6 +9,20 @@ from tests.nursery import reseller
 from tests.running import Running
 
 ADDRESS = "http://127.0.0.1:8000"
+NOT_RUN = {  # the blocks of README and CONTRIBUTING that no test runs, each with what must exist for it, and the reason
+    "python3 ./run serve\npython3 ./run test\n": (["run"], "starts what this test is part of; tests/cli starts `serve`"),
+    "python3 ./run test\npython3 ./run test tests/docs -k settings\n.ci/run\n": (["run", ".ci/run"], "starts what this test is part of"),
+    "python3 ./run test --inline-snapshot=fix\n": (
+        ["run", "tests/contract/test_snapshots.py", "tests/contract/test_outcomes.py", "tests/contract/test_identities.py"],
+        "rewrites tests",
+    ),
+    "python3 ./run bench\npython3 ./run bench --render\n": (["run", "benchmarks/__main__.py"], "takes minutes"),
+    "python3 ./run simulate": (["run", "tests/simulation/main.py"], "takes minutes; tests/simulation runs some"),
+    "python3 ./run kill": (["run", "tests/kill/main.py"], "takes many minutes; tests/kill runs some"),
+    "python3 ./run endure\npython3 ./run fuzz\n": (["run"], "takes half an hour each"),
+    "python -m tests.docs.pictures\n": (["tests/docs/pictures.py"], "needs a browser, and what it makes differs with the day"),
+    "uv pip compile": (["requirements.in", "requirements-dev.in", "requirements-bench.in", "requirements-boot.txt"], "needs the network"),
+}
 
 
 def shell(place: Path, text: str, **environment: str) -> subprocess.Popen[str]:
@@ -37,6 +51,11 @@ def done(place: Path, text: str, **environment: str) -> str:
 
 def as_reader(server: Running) -> dict[str, str]:
     return {"RESELLER_URL": server.base_url, "RESELLER_API_KEY": str(server.api_key)}
+
+
+def unrun(block: Block) -> list[str]:
+    """Why a block is not run, if it is not: how it begins in that list."""
+    return [start for start in NOT_RUN if block.text.startswith(start)]
 
 
 def find(start: str, document: str = "README.md") -> str:

@@ -1,7 +1,6 @@
 """The tables of the documents that repeat what code says: `python -m tests.docs.tables` writes them anew."""
 
 import re
-from collections.abc import Collection
 
 from annotated_types import Le
 
@@ -10,21 +9,18 @@ from operations.intelligence.sheets.every import SHEETS
 from storage.depth import Depth, Waiting
 from tests.budgets import REST, SECONDS
 from tests.docs.blocks import ROOT
+from transports.mcp.tools import measure
 from transports.metrics import of_database, of_process
 from transports.settings import PREFIX, Settings
 from transports.tally import Tally
 
-REPLICAS = ("database_url", "database_pool", "secret_keys", "worker", "delivery_lease_seconds", "metrics_port", "metrics_host")
-IDENTITY = ("base_url", "signup_tier", "smtp_url", "mail_from", "trusted_proxies", "connect_url", "upgrade_url")
-UPSTREAM = ("sandbox_seed", "bridge_webhook_secret", "internal_api_key")
+CHARACTERS_OF_A_TOKEN = 4
 
 
-def settings_table(names: Collection[str] = Settings.model_fields) -> str:
+def settings_table() -> str:
     """Settings with their defaults and descriptions."""
     rows = ["| Setting | Default | Meaning |", "|---|---|---|"]
     for name, field in Settings.model_fields.items():
-        if name not in names:
-            continue
         secret = hasattr(field.default, "get_secret_value")
         default = (
             "" if secret or field.default in (None, "", ()) else str(field.default).lower() if name in BOOLEANS else str(field.default)
@@ -36,20 +32,23 @@ def settings_table(names: Collection[str] = Settings.model_fields) -> str:
 BOOLEANS = {name for name, field in Settings.model_fields.items() if isinstance(field.default, bool)}
 
 
-def upstream_table() -> str:
-    """The settings that have to do with the charging system."""
-    return settings_table([name for name in Settings.model_fields if name.startswith("ocs_") or name in UPSTREAM])
+def toolsets_table() -> str:
+    """What a model is shown of each selection."""
+    plain = "`connectivity,operator` (plain `/mcp`)"
+    selections = {plain: ["connectivity", "operator"], "`core`": ["core"], "`operator`": ["operator"], "`all`": ["all"]}
+    own = [toolset.name for toolset in CATALOGUE.toolsets if toolset.name in CATALOGUE.names()]
+    rows = ["| Selection | Tools | Tokens, about |", "|---|---|---|"]
+    for shown, names in {**selections, **{f"`{name}`": [name] for name in own}}.items():
+        size = measure(CATALOGUE, names)
+        tokens = size.input_chars / CHARACTERS_OF_A_TOKEN
+        rows.append(f"| {shown} | {size.tools} | {round(tokens, -3 if tokens >= 5000 else -2):,.0f} |")
+    return "\n".join(rows)
 
 
 def budgets_table() -> str:
     """Every folder of tests with its seconds."""
     rows = ["| Folder of tests | Seconds |", "|---|---|", *(f"| {folder} | {seconds:g} |" for folder, seconds in sorted(SECONDS.items()))]
     return "\n".join([*rows, f"| any other, and the files beside them | {REST:g} |"])
-
-
-def replicas_table() -> str:
-    """The settings that servers and workers on one database need."""
-    return settings_table(REPLICAS)
 
 
 def metrics_table() -> str:
@@ -61,11 +60,6 @@ def metrics_table() -> str:
         name = f"{each.name}_total" if each.type == "counter" else each.name
         rows.append(f"| `{name}` | {labels} | {each.type} | {each.documentation} |")
     return "\n".join(rows)
-
-
-def identity_table() -> str:
-    """The settings that have to do with people."""
-    return settings_table([name for name in Settings.model_fields if name.startswith("auth_") or name in IDENTITY])
 
 
 def composites_table() -> str:
@@ -84,12 +78,11 @@ def composites_table() -> str:
 
 
 TABLES = {
-    "README.md": [("settings", settings_table)],
     "CONTRIBUTING.md": [("budgets", budgets_table)],
-    "docs/upstream.md": [("upstream", upstream_table)],
-    "docs/identity.md": [("identity", identity_table)],
+    "docs/settings.md": [("settings", settings_table)],
+    "docs/guide-agents.md": [("toolsets", toolsets_table)],
+    "docs/guide-operators.md": [("metrics", metrics_table)],
     "docs/intelligence.md": [("composites", composites_table)],
-    "docs/operations.md": [("metrics", metrics_table), ("replicas", replicas_table)],
 }
 
 
@@ -104,5 +97,8 @@ def renewed(document: str) -> str:
 
 
 if __name__ == "__main__":
+    from tests.spec import conformance  # here: it needs the whole service, the tables do not
+
     for document in TABLES:
         (ROOT / document).write_text(renewed(document))
+    conformance.write()

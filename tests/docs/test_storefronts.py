@@ -1,17 +1,14 @@
 """Every command of the page on shops, in their order, against a service on the embedded default; and its figures are those of the code."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
 import httpx
-import pytest
 
 from operations.catalogue import CATALOGUE
 from operations.services.order_fulfilment import PATIENCE_SECONDS
 from operations.services.order_refund import PATIENCE_SECONDS as REFUND_SECONDS
-from operations.services.order_status import OrderStatus
 from operations.services.shop_checkout import LOOK_SECONDS, OPEN_SECONDS
 from operations.services.shop_readiness import Reason
 from operations.services.shop_texts import LANGUAGES_FOLDER, languages
@@ -21,25 +18,20 @@ from operations.storefronts.storefront_fields import MOST_LOGO
 from operations.storefronts.storefronts import MOST_STOREFRONTS
 from registry.limits import Limits
 from registry.operation import Auth
+from storage.order_status import OrderStatus
 from tests.docs.blocks import ROOT, blocks
-from tests.docs.reader import ADDRESS, as_reader, done, find
-from tests.running import Running, running
+from tests.docs.conftest import STOREFRONT_KEY
+from tests.docs.reader import as_reader, done, find
+from tests.running import Running
 from transports.retention import UNPAID_ORDERS_SECONDS
 
 PAGE = "storefronts.md"
 VISIT = "python examples/shop_visit.py"
-STOREFRONT_KEY = "the-key-of-a-shops-own-server"
 
 
-@pytest.fixture(scope="module")
-def service(place: Path) -> Iterator[Running]:
-    with running(place / "shops", {"SERVICE_STOREFRONT_API_KEY": STOREFRONT_KEY}) as server:
-        yield server
-
-
-def test_the_page_leads_from_a_new_shop_to_a_buyer_who_is_erased(service: Running, place: Path) -> None:
+def test_the_page_leads_from_a_new_shop_to_a_buyer_who_is_erased(server: Running, place: Path) -> None:
     whole = "\n".join(block.text for block in blocks("sh", document=PAGE)[1:])
-    said = done(place, whole, **as_reader(service), SERVICE_STOREFRONT_API_KEY=STOREFRONT_KEY)
+    said = done(place, whole, **as_reader(server), SERVICE_STOREFRONT_API_KEY=STOREFRONT_KEY)
     assert '"slug":"nordics-1gb"' in said and '"status":"published"' in said
     assert '"ready":true' in said
     assert "eSIM: Your eSIM is ready; a QR code" in said
@@ -47,14 +39,13 @@ def test_the_page_leads_from_a_new_shop_to_a_buyer_who_is_erased(service: Runnin
     assert '"usedBytes":0' in said
     assert '"activation_code":"LPA:1$' in said
     assert '"erased":2' in said
-    japan = httpx.get(f"{service.base_url}/api/hosted/fjord-japan").json()
+    japan = httpx.get(f"{server.base_url}/api/hosted/fjord-japan").json()
     assert [plan["name"] for plan in japan["plans"]] == ["Japan 3 GB"]
 
 
-def test_the_visit_to_the_demo_is_that_of_the_readme() -> None:
+def test_the_visit_to_the_demo_is_that_of_the_tour() -> None:
     """It is run there."""
-    assert find(VISIT) == blocks("sh", document=PAGE)[0].text
-    assert f"{ADDRESS}/shop/demo" in text()
+    assert find(VISIT, "tour.md") == blocks("sh", document=PAGE)[0].text
 
 
 def text() -> str:

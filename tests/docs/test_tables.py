@@ -9,7 +9,8 @@ from tests.docs.blocks import DOCUMENTS, ROOT
 from tests.docs.tables import TABLES, renewed
 from transports.settings import PREFIX, Settings
 
-LINK = re.compile(r"\[[^\]]+\]\(([^)#]+)[^)]*\)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)#]*)(?:#([^)]*))?\)")
+LINKED = [*DOCUMENTS, ROOT / "examples" / "README.md", ROOT / "llms.txt"]
 
 
 @pytest.mark.parametrize("document", TABLES)
@@ -18,10 +19,20 @@ def test_a_table_that_repeats_code_is_up_to_date(document: str) -> None:
     assert (ROOT / document).read_text() == renewed(document)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_every_link_to_a_file_leads_to_one(document: Path) -> None:
-    targets = [target for target in LINK.findall(document.read_text()) if not target.startswith("http")]
-    assert [target for target in targets if not (document.parent / target).exists()] == []
+def anchors(page: Path) -> set[str]:
+    """What headings of a page are called in addresses, as code hosts make it of them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", LINKED, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_link_to_a_file_leads_to_one_and_to_a_heading_of_it(document: Path) -> None:
+    found = [
+        (document.parent / name if name else document, anchor) for name, anchor in LINK.findall(document.read_text()) if "://" not in name
+    ]
+    assert [str(path) for path, _ in found if not path.exists()] == []
+    known = {path: anchors(path) for path, anchor in found if anchor and path.suffix == ".md"}
+    assert [(path.name, anchor) for path, anchor in found if anchor and anchor not in known[path]] == []
 
 
 def test_the_changelog_keeps_to_its_format() -> None:

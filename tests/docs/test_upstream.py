@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from operations.catalogue import CATALOGUE
+from registry.limits import Limits, Tier
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.conftest import BRIDGE_SECRET
 from tests.docs.reader import as_reader, done, find
@@ -18,7 +19,6 @@ LINE = "8988303700000100286"
 TAKEN = {"result": {"code": 0, "msg": "OK"}}
 STARTS = (
     "reseller org list",
-    "reseller keys rekey",
     'curl -s "',
     "id=msg_",
     "curl -s $RESELLER_URL/v1/sub",
@@ -40,27 +40,22 @@ def test_an_organisation_is_connected_in_each_way_and_disconnected(place: Path, 
     assert said == [f"{organisation} {way}" for way in ways]
 
 
-def test_rekeying_says_which_key_is_needed(place: Path, server: Running) -> None:
-    assert server.organisation
-    assert done(place, find(STARTS[1], PAGE)).splitlines()[-1].startswith("every sealed value is sealed with key ")
+def test_the_next_page_is_in_a_header(place: Path, server: Running) -> None:
+    said = done(place, find(STARTS[4], PAGE), **as_reader(server)).strip()
+    assert re.fullmatch(r'link: </v1/subscribers\?limit=3&fields=iccid&starting_after=\d+>; rel="next"', said)
 
 
 def test_notifications_with_the_secret_and_with_a_signature_make_the_country_history(place: Path, server: Running) -> None:
     reader = {**as_reader(server), "SERVICE_BRIDGE_WEBHOOK_SECRET": BRIDGE_SECRET}
+    assert json.loads(done(place, find(STARTS[1], PAGE), **reader)) == TAKEN
     assert json.loads(done(place, find(STARTS[2], PAGE), **reader)) == TAKEN
-    assert json.loads(done(place, find(STARTS[3], PAGE), **reader)) == TAKEN
-    history = json.loads(done(place, find(STARTS[4], PAGE), **as_reader(server)))["data"]
+    history = json.loads(done(place, find(STARTS[3], PAGE), **as_reader(server)))["data"]
     entered = [(row["iccid"], row["country"], row["mnc"]) for row in history]
     assert {(LINE, "FR", "10"), (LINE, "DE", "02")} <= set(entered)
 
 
-def test_the_next_page_is_in_a_header(place: Path, server: Running) -> None:
-    said = done(place, find(STARTS[5], PAGE), **as_reader(server)).strip()
-    assert re.fullmatch(r'link: </v1/subscribers\?limit=3&fields=iccid&starting_after=\d+>; rel="next"', said)
-
-
 def test_the_calls_that_show_why_a_line_has_no_data_have_the_members_that_the_page_names(place: Path, server: Running) -> None:
-    said = done(place, find(STARTS[6], PAGE), line=LINE, **as_reader(server))
+    said = done(place, find(STARTS[5], PAGE), line=LINE, **as_reader(server))
     section = (ROOT / "docs" / PAGE).read_text().partition("## Why has this line no data?")[2].partition("\n## ")[0]
     rows = [row for row in section.splitlines() if row.startswith("| ") and not row.startswith("| Look at")]
     assert len(rows) == 8
@@ -68,6 +63,13 @@ def test_the_calls_that_show_why_a_line_has_no_data_have_the_members_that_the_pa
     members -= {"running", "assigned", "useAccountForCharging"}
     assert [name for name in sorted(members) if f'"{name}": ' not in said] == []
     assert {name for row in rows for name in re.findall(r"`(\w+_\w+)`", row.split("|")[3])} - set(CATALOGUE.operations) == set()
+
+
+def test_the_burst_limits_are_those_of_the_tiers() -> None:
+    limits, text = Limits(), " ".join((ROOT / "docs" / PAGE).read_text().split())
+    speeds = [f"{limits.tiers[tier].burst_per_second:g}" for tier in (Tier.FREE, Tier.PRO, Tier.ENTERPRISE)]
+    assert re.findall(r"free (\d+) calls a second, pro (\d+), enterprise (\d+)", text) == [tuple(speeds)]
+    assert f"{limits.upstream_writes_per_second:g} changes a second at the charging system" in text
 
 
 def test_every_command_of_the_page_is_run() -> None:

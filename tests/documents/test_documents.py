@@ -20,6 +20,7 @@ def amount(cents: int) -> str:
     return f"{cents // 100:,}.{cents % 100:02d}"
 
 
+@pytest.mark.rule("4.4.29")
 async def test_a_draft_is_a_page_with_the_figures_of_the_invoice(tmp_path: Path) -> None:
     async with invoiced(tmp_path, 3, recipient="Nordwind Reisen GmbH") as desk:
         answer, invoice = await desk.document(), await desk.read()
@@ -67,6 +68,7 @@ async def test_the_page_runs_nothing_and_fetches_nothing(tmp_path: Path) -> None
     assert answer.headers["cache-control"] == "no-store"
 
 
+@pytest.mark.rule("4.4.29")
 async def test_a_sent_invoice_is_a_pdf_with_the_same_figures(tmp_path: Path) -> None:
     async with invoiced(tmp_path, 60, recipient="Nordwind Reisen GmbH", notes="PO 4711") as desk:
         draft = Page((await desk.document()).text)
@@ -144,6 +146,7 @@ async def test_five_thousand_lines_make_one_document(tmp_path: Path) -> None:
     assert f"Total {amount(invoice['total_cents'])} EUR" in pages[-1]
 
 
+@pytest.mark.rule("4.4.30")
 async def test_an_unknown_invoice_and_another_organisations_have_the_same_404(tmp_path: Path) -> None:
     async with invoiced(tmp_path, 1) as desk:
         stranger = await desk.world.caller()

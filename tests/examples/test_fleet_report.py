@@ -3,23 +3,15 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import httpx
-import pytest
 from inline_snapshot import snapshot
 
 from operations.intelligence.sheets.every import SHEETS
-from tests.examples.test_money_month import program
-from tests.running import ROOT, Running, running
+from tests.examples.conftest import command, program
+from tests.running import ROOT, Running
 
 SECRETS = re.compile(r"ak_|whsec_|sch_|rep_|/share/|89\d{15}|LPA:|Bearer")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("report") / "data") as server:
-        yield server
 
 
 def reported(server: Running, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -32,7 +24,7 @@ def schedules(server: Running) -> list[dict[str, object]]:
 
 
 def test_a_report_is_made_shown_and_deleted_and_what_opens_it_is_not_printed(server: Running) -> None:
-    done = reported(server, "--delete")
+    done = program("fleet_report.py", *command("fleet_report", server), RESELLER_API_KEY=str(server.api_key))
     assert done.returncode == 0, done.stdout + done.stderr
     assert SECRETS.findall(done.stdout + done.stderr) == []
     assert [masked(line) for line in done.stdout.splitlines()] == snapshot(

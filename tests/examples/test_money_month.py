@@ -1,40 +1,26 @@
 """The example of a month of money, run as a program against a service on the embedded default; and that it would find a wrong cent."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 
-from tests.running import ROOT, running
+from tests.examples.conftest import command, program
+from tests.running import Running
 
 
-def program(name: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(ROOT / "examples" / name), *words],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-def test_records_become_an_invoice_that_is_paid_and_adds_up(tmp_path: Path) -> None:
-    records = tmp_path / "records.csv"
-    with running(tmp_path / "data") as server:
-        key = str(server.api_key)
-        done = program("money_month.py", server.base_url, "--rows", "2000", "--records", str(records), RESELLER_API_KEY=key)
-        assert done.returncode == 0, done.stdout + done.stderr
-        lines = done.stdout.splitlines()
-        assert lines[-1].startswith("100 SIMs, total ") and lines[-1].endswith(" cents, differences: 0")
-        assert re.fullmatch(r"invoice MONTH-\d{4}-000001 is paid", lines[-3])
-        assert "of application/pdf" in lines[-2]
-        with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {key}"}) as http:
-            period = http.get("/v1/invoices/periods").json()["data"][0]
+def test_records_become_an_invoice_that_is_paid_and_adds_up(server: Running, tmp_path: Path) -> None:
+    """The command of the tour, but that it keeps the records."""
+    records, key = tmp_path / "records.csv", str(server.api_key)
+    done = program("money_month.py", *command("money_month", server), "--records", str(records), RESELLER_API_KEY=key)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[-1].startswith("100 SIMs, total ") and lines[-1].endswith(" cents, differences: 0")
+    assert re.fullmatch(r"invoice MONTH-\d{4}-000001 is paid", lines[-3])
+    assert "of application/pdf" in lines[-2]
+    with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {key}"}) as http:
+        period = http.get("/v1/invoices/periods").json()["data"][0]
     assert period["status"] == "invoiced"
     paid = records.with_suffix(".json")
     invoice = json.loads(paid.read_text())

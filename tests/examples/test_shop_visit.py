@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 from tests.cli.network import network
 from tests.cli.reseller import said
 from tests.docs.test_simulated_network import free_port
-from tests.examples.test_money_month import program
+from tests.examples.conftest import command, program
 from tests.running import ROOT, Running, running
 
 SECRETS = re.compile(r"LPA:|1\$|ord_|tuc_|acct_|cs_test_|data:image|89\d{15}")
@@ -29,10 +29,10 @@ def orders(server: Running) -> list[dict[str, object]]:
         return http.get("/v1/storefronts/orders").json()["data"]
 
 
-def test_a_buyer_has_an_esim_adds_data_and_closes_the_order_and_what_opens_it_is_not_printed(tmp_path: Path) -> None:
-    with running(tmp_path / "data") as server:
-        lines = visited(f"{server.base_url}/shop/demo", "--plan", "nordics-1gb")
-        [order] = orders(server)
+def test_a_buyer_has_an_esim_adds_data_and_closes_the_order_and_what_opens_it_is_not_printed(server: Running) -> None:
+    """The command of the tour, but that it chooses a plan."""
+    lines = visited(*command("shop_visit", server), "--plan", "nordics-1gb")
+    order = orders(server)[0]
     steps = [line for line in lines if not line.startswith("order: ")]  # how often the page said where it stands is a matter of speed
     assert [re.sub(r"ending in \d{4}$", "ending in ...", line) for line in steps] == snapshot(
         [

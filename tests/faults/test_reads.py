@@ -110,6 +110,8 @@ async def told_and_harmless(stage: Stage, row: Row, method: str, answer: httpx.R
     assert "unknown" not in (await stage.claims()).values(), (row.name, method)
 
 
+@pytest.mark.rule("2.1.2")
+@pytest.mark.rule("7.8")
 @pytest.mark.parametrize("commit", [False, True], ids=["before the commit", "after the commit"])
 @pytest.mark.rule("7.11")
 async def test_a_refusal_is_not_asked_again(stage: Stage, commit: bool) -> None:

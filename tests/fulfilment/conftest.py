@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import migrated_postgres
 from tests.fulfilment.floor import Floor, open_floor
 
 
@@ -15,15 +14,8 @@ async def floor(tmp_path: Path) -> AsyncGenerator[Floor]:
         yield floor
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def on_both(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Floor]:
+@pytest.fixture
+async def on_both(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Floor]:
     """A floor over each kind of database."""
-    if request.param == "sqlite":
-        async with open_floor(tmp_path) as floor:
-            yield floor
-        return
-    with migrated_postgres() as url:
-        if url is None:
-            pytest.skip("no PostgreSQL")
-        async with open_floor(tmp_path, url) as floor:
-            yield floor
+    async with open_floor(tmp_path, database_url) as floor:
+        yield floor

@@ -113,6 +113,30 @@ async def test_what_was_refunded_by_hand_does_not_go_back_twice(floor: Floor, by
     assert sum(floor.refunds()) == 1000
 
 
+@pytest.mark.parametrize("told", [True, False])
+async def test_an_order_whose_payment_went_back_by_hand_before_the_draw_draws_nothing(on_both: Floor, told: bool) -> None:
+    floor = on_both
+    order = await floor.paid()
+    async with floor.shop.world.client(floor.shop.me.secret) as http:
+        body = {"charge": await floor.charge(order)}
+        answer = await http.post("/v1/operator-billing/refunds", json=body, headers={"Idempotency-Key": "k"})
+        assert answer.status_code == 201
+    if told:
+        await floor.shop.told()
+    await floor.work(3, every=1)
+    assert (await floor.end(order), floor.refunds(), floor.draws()) == (("failed", "payment_refunded", "done"), [1000], 0)
+
+
+async def test_an_order_of_which_a_part_went_back_is_delivered(floor: Floor) -> None:
+    order = await floor.paid()
+    async with floor.shop.world.client(floor.shop.me.secret) as http:
+        body = {"charge": await floor.charge(order), "amount": 400}
+        assert (await http.post("/v1/operator-billing/refunds", json=body, headers={"Idempotency-Key": "k"})).status_code == 201
+    await floor.shop.told()
+    await floor.work(3, every=1)
+    assert (await floor.end(order), floor.refunds(), floor.draws()) == (("ready", None, None), [400], 1)
+
+
 async def test_while_nobody_knows_of_a_refund_by_hand_the_rest_waits_and_all_goes_back_when_it_came_to_nothing(floor: Floor) -> None:
     order = await failing(floor)
     await floor.at_processor("closed", times=99)

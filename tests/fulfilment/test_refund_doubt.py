@@ -146,9 +146,9 @@ async def test_a_worker_whose_refund_another_one_settled_as_refused_agrees(floor
     await begun(floor, "att_1")
     refusal = PaymentsRefused("The charge is disputed")
     named = {"attempt": "att_1", "request_id": "req_1"}
-    assert (await store.write(settle_refused, deps=floor.deps, **named, refusal=refusal, now=now)).outcome != "ok"
+    assert (await store.write(settle_refused, **named, refusal=refusal, now=now)).outcome != "ok"
     more = {} if settle is settle_unknown else {"refusal": refusal}
-    concluded = await store.write(settle, deps=floor.deps, **named, **more, now=now)
+    concluded = await store.write(settle, **named, **more, now=now)
     assert (concluded.outcome != "ok", concluded.unknown, concluded.status) == (True, False, 400)
     await floor.work(2, every=125)
     assert ((await floor.row(order)).refund, len(await floor.letters(OPERATOR))) == ("failed", 1)

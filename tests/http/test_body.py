@@ -53,6 +53,7 @@ async def test_a_client_that_hangs_up_is_no_fault_and_changes_nothing(world: Wor
     assert orjson.loads(listed.body)["data"] == []
 
 
+@pytest.mark.rule("2.0.1")
 @pytest.mark.parametrize(
     ("content_type", "status"),
     [

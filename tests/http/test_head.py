@@ -76,6 +76,7 @@ async def test_a_body_where_none_belongs_is_refused_rather_than_ignored(world: W
 ISSUE = b"/v1/subscribers/issue-from-inventory"
 
 
+@pytest.mark.rule("4.2.48")
 @pytest.mark.parametrize(
     ("names", "status"),
     [

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 import uvicorn
@@ -11,6 +12,7 @@ from uvicorn.server import ServerState
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from transports.http.asgi import Receive, Scope, Send
+from transports.http.connection import ANSWER, Answer
 from transports.http.deadlines import Deadlines
 from transports.http.joined import MOST_COPIED, Joined
 from transports.http.protocol import DeadlineProtocol
@@ -75,7 +77,9 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         raise LookupError("before the answer")
     if kind == "body":
         await receive()
-    if kind == "empty":
+    if kind.startswith("whole"):
+        await whole(scope, send, LARGE if kind == "whole-large" else b'{"ok":true}')
+    elif kind == "empty":
         await send(start(204))
         await send(body(b""))
     elif kind in ("stream", "slow", "broken"):
@@ -94,6 +98,17 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await send(body(data))
 
 
+async def whole(scope: Scope, send: Send, data: bytes) -> None:
+    """An answer in one step where the protocol takes it so, as the door does."""
+    shown = b"" if scope["method"] == "HEAD" else data
+    at_once = cast(Answer | None, cast(dict[str, object], scope.get("state", {})).get(ANSWER))
+    if at_once is not None:
+        await at_once(200, [length(data)], shown)
+    else:
+        await send(start(200, length(data)))
+        await send(body(shown))
+
+
 Make = Callable[[uvicorn.Config, ServerState], HttpToolsProtocol]
 
 
@@ -109,6 +124,7 @@ def joining(config: uvicorn.Config, state: ServerState) -> HttpToolsProtocol:
 async def exchanged(make: Make, *requests: bytes) -> Wire:
     """What comes of requests that arrive one packet after the other, each when the one before is answered."""
     wire, state = Wire(), ServerState()
+    state.default_headers = [(b"date", b"Sun, 22 Nov 2026 12:00:00 GMT")]
     config = uvicorn.Config(app, http="httptools", ws="none", interface="asgi3", log_config=None, access_log=False)
     protocol = make(config, state)
     protocol.connection_made(wire)
@@ -140,6 +156,11 @@ EXCHANGES: dict[str, tuple[tuple[bytes, ...], int]] = {
     "large": ((GET % b"large", SMALL), 3),
     "stream": ((GET % b"stream", SMALL), 4),
     "slow stream": ((GET % b"slow", SMALL), 5),
+    "whole": ((GET % b"whole", SMALL, GET % b"whole"), 3),
+    "whole, pipelined": ((GET % b"whole" + GET % b"whole-large" + GET % b"whole",), 4),
+    "whole, head": ((HEAD.replace(b"small", b"whole"), SMALL), 2),
+    "whole, closed": ((CLOSE.replace(b"small", b"whole"), SMALL), 1),
+    "whole, http/1.0": ((OLD.replace(b"small", b"whole"),), 1),
     "fails in the middle": ((GET % b"broken", SMALL), 2),
     "fails before": ((GET % b"early", SMALL), 1),
     "shorter than promised": ((GET % b"short", SMALL), 1),

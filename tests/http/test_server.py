@@ -94,6 +94,7 @@ async def test_an_answer_carries_our_headers_and_not_the_name_of_the_server(serv
     head = answer.partition(b"\r\n\r\n")[0].lower()
     assert status_of(answer) == 200
     assert b"request-id: req_" in head
+    assert b"\r\ndate: " in head  # RFC 9110 6.6.1
     assert b"server:" not in head
 
 

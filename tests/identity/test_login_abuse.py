@@ -15,7 +15,7 @@ import pytest
 
 from operations.services.consents import allow, asked, deny
 from operations.services.letters import SERVICE
-from operations.services.session_tokens import digest_of
+from operations.services.secret_token import digest_of
 from operations.services.signing_keys import keys_at, private_key, sign
 from registry.errors import BadRequest, NotFound
 from registry.limits import Tier

@@ -16,15 +16,11 @@ from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.seed.build import build
 from clients.sandbox.ocs.state import World as Network
 from operations.intelligence import high_cost_guard, high_cost_subscribers, optimize_package
-from registry.call import Call
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
-from tests.mcp.house import SETTINGS, House, request
+from tests.mcp.house import House, open_house, request
 from tests.originals import Original
-from tests.world import NOON, Credentials, World, no_sleep, open_world
-from transports.http.asgi import Receive, Scope, Send
-from transports.http.inner import Inner
-from transports.mcp.app import PATHS, McpDoor
+from tests.world import NOON, Credentials, World, no_sleep
 
 CATALOGUE = Catalogue([Toolset("intelligence", "Money.", (high_cost_subscribers, high_cost_guard, optimize_package))])
 COSTS, PACKAGES = "/v1/intelligence/high-cost-subscribers", "/v1/intelligence/optimize-package"
@@ -85,20 +81,9 @@ class Stage:
 @asynccontextmanager
 async def open_stage(folder: Path, *, lines: int = SMALL, kind: type[Sandbox] = Sandbox) -> AsyncGenerator[Stage]:
     """A faultless service."""
-    doors: list[McpDoor] = []
-
-    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
-        await doors[0](scope, receive, send)
-
     sandbox = kind(lambda: pristine(lines).copy(), wall=lambda: NOON, following=True, sleep=no_sleep)
-    limits = Limits(burst_enabled=False)
-    async with open_world(folder, CATALOGUE, limits=limits, sandbox=sandbox, inner=Inner(inner, PATHS)) as world:
-
-        def report(call: Call, error: BaseException) -> None:
-            world.faults.append((call.request_id, call.operation.id, error))
-
-        doors.append(McpDoor(CATALOGUE, world.pipeline, SETTINGS, report))
-        network, who = await world.network(), await world.caller(Tier.PRO, mode="managed", account=8101)
-        async with doors[0].running(), world.client(who.secret) as http:
-            yield Stage(House(world, doors[0]), network, who, http)
-        assert world.faults == []
+    async with open_house(folder, catalogue=CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as house:
+        network, who = await house.world.network(), await house.world.caller(Tier.PRO, mode="managed", account=8101)
+        async with house.world.client(who.secret) as http:
+            yield Stage(house, network, who, http)
+        assert house.world.faults == []

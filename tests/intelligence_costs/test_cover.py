@@ -77,8 +77,8 @@ def test_one_kind_at_one_place_is_the_knapsack_of_old(need: int, wares: list[tup
 
 def test_what_nothing_covers_has_no_set() -> None:
     option = Option(1, 10, 1, (100,), frozenset({0}))
-    assert cheapest([option], [[50, 1]]) == Found(None, None, True, 1)
-    assert cheapest([], [[1]]) == Found(None, None, True, 1)
+    assert cheapest([option], [[50, 1]]) == Found(None, None, True)
+    assert cheapest([], [[1]]) == Found(None, None, True)
 
 
 def test_the_next_best_set_has_nothing_superfluous() -> None:

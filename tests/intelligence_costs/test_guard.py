@@ -12,6 +12,7 @@ pytestmark = pytest.mark.anyio
 QUERIES = ("", "?threshold=5", "?threshold=1&threshold=2", "?start=2027-01-01&end=2027-01-07", "?%ff=%ff", "?limit=x", "?" + "a=1&" * 200)
 
 
+@pytest.mark.rule("7.6")
 @pytest.mark.rule("4.7.30")
 @pytest.mark.parametrize("query", QUERIES)
 async def test_a_get_is_always_405(stage: Stage, query: str) -> None:

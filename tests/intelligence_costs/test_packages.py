@@ -200,7 +200,7 @@ async def test_pages_are_parts_of_one_ranking(demo: Stage) -> None:
         rows += said.json()["data"]["lines"]
         if "link" not in said.headers:
             break
-        after = said.headers["link"].partition("starting_after=")[2].partition(">")[0]
+        after = said.links["next"]["starting_after"]
     assert rows == whole
     assert demo.asked("listSubscriberPrepaidPackages") == asked
 

@@ -16,16 +16,12 @@ from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.seed.build import build
 from clients.sandbox.ocs.state import World as Network
 from operations.intelligence import churn_risk, detect_usage_anomalies
-from registry.call import Call
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
-from tests.mcp.house import SETTINGS, House, request
+from tests.mcp.house import House, open_house, request
 from tests.originals import Original
 from tests.sandbox.planted import original
-from tests.world import NOON, Credentials, World, no_sleep, open_world
-from transports.http.asgi import Receive, Scope, Send
-from transports.http.inner import Inner
-from transports.mcp.app import PATHS, McpDoor
+from tests.world import NOON, Credentials, World, no_sleep
 
 CATALOGUE = Catalogue([Toolset("intelligence", "Lines.", (churn_risk, detect_usage_anomalies))])
 CHURN, ANOMALIES = "/v1/intelligence/churn-risk", "/v1/intelligence/detect-usage-anomalies"
@@ -100,22 +96,11 @@ async def found(http: httpx.AsyncClient, path: str, **given: Any) -> dict[str, A
 @asynccontextmanager
 async def open_stage(folder: Path, *, lines: int = SMALL, planted: bool = False) -> AsyncGenerator[Stage]:
     """A faultless service."""
-    doors: list[McpDoor] = []
-
-    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
-        await doors[0](scope, receive, send)
-
     first = original(SEED, PLANTED) if planted else usual(lines)
     sandbox = Sandbox(first.copy, wall=lambda: NOON, sleep=no_sleep)
-    limits = Limits(burst_enabled=False)
-    async with open_world(folder, CATALOGUE, limits=limits, sandbox=sandbox, inner=Inner(inner, PATHS)) as world:
-
-        def report(call: Call, error: BaseException) -> None:
-            world.faults.append((call.request_id, call.operation.id, error))
-
-        doors.append(McpDoor(CATALOGUE, world.pipeline, SETTINGS, report))
-        network, who = await world.network(), await world.caller(Tier.PRO, mode="managed", account=8101)
-        world.clock.wall = float(network.now)
-        async with doors[0].running(), world.client(who.secret) as http:
-            yield Stage(House(world, doors[0]), network, who, http)
-        assert world.faults == []
+    async with open_house(folder, catalogue=CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as house:
+        network, who = await house.world.network(), await house.world.caller(Tier.PRO, mode="managed", account=8101)
+        house.world.clock.wall = float(network.now)
+        async with house.world.client(who.secret) as http:
+            yield Stage(house, network, who, http)
+        assert house.world.faults == []

@@ -4,7 +4,6 @@ from collections import Counter
 from datetime import date, timedelta
 from typing import Any
 
-import httpx
 import orjson
 import pytest
 from inline_snapshot import snapshot
@@ -146,7 +145,7 @@ async def test_pages_show_one_state(fleet: Stage) -> None:
         pages += said.json()["data"]["anomalies"]
         if "next" not in said.links:
             break
-        cursor = httpx.URL(said.links["next"]["url"]).params["starting_after"]
+        cursor = said.links["next"]["starting_after"]
     assert pages == whole
     assert fleet.asked("subscriberUsageOverPeriod", "listSubscriber") == asked
 

@@ -132,6 +132,7 @@ async def test_late_records_change_no_invoice_and_the_next_one_has_them(bill: Bi
     assert (second["period_id"], second["currency"]) == (first["period_id"], "CHF")
 
 
+@pytest.mark.rule("4.4.31")
 @pytest.mark.rule("3.3.1")
 async def test_a_period_is_invoiced_once_an_invoice_was_made_for_it(bill: Billing) -> None:
     await bill.use(GB)

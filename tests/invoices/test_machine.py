@@ -19,6 +19,8 @@ from tests.invoices.test_sending import TO
 from tests.world import open_world
 
 MEMORY = "/dev/shm"
+RATE = 100
+"""What a GB costs where no price is named, or 0."""
 PATHS = ("/v1/customers", "/v1/invoices", "/v1/invoiceitems", "*/finalize", "*/send", "*/void")
 FIGURES = ("invoice_number", "currency", "subtotal_cents", "tax_cents", "total_cents", "platform_fee_cents", "line_items")
 AFTER = {"draft": {"draft", "sent", "paid", "void"}, "sent": {"sent", "paid", "void"}, "paid": {"paid"}, "void": {"void"}}
@@ -45,7 +47,14 @@ class InvoiceMachine(RuleBasedStateMachine):
         caller = await self.world.caller(Tier.PRO)
         self.bill = Billing(self.world, caller, await self.stack.enter_async_context(self.world.client(caller.secret)))
         self.account = await self.world.connect_payments(caller)
-        await self.bill.use((sim(1), 0, 4 * GB))
+        await self.bill.config(price_per_gb_cents=RATE)
+        self.used: dict[int, int] = {}
+        """Bytes of each SIM, those of late records as well."""
+        await self.record(1, 4 * GB)
+
+    async def record(self, number: int, count: int) -> None:
+        self.used[number] = self.used.get(number, 0) + count
+        await self.bill.use((sim(number), 0, count))
 
     def teardown(self) -> None:
         self.run(self.stack.aclose())
@@ -65,11 +74,14 @@ class InvoiceMachine(RuleBasedStateMachine):
         answer = self.run(self.bill.create(price_per_gb_cents=price))
         assert answer.status_code == 201
         assert answer.json()["invoice_number"] == f"INV-2027-{len(self.seen) + 1:06d}"
+        lines = [(2 * count * (price or RATE) + GB) // (2 * GB) for count in self.used.values()]
+        assert answer.json()["subtotal_cents"] == sum(lines), (self.used, price)
         self.seen[answer.json()["id"]] = self.run(self.bill.read(answer.json()["id"]))
 
-    @rule(number=st.integers(1, 3))
-    def more_records(self, number: int) -> None:
-        self.run(self.bill.use((sim(number), 0, GB)))
+    @rule(number=st.integers(1, 3), count=st.sampled_from([GB, 1, 2_000_000, 1_005_000_000]))
+    def late_records(self, number: int, count: int) -> None:
+        """What was billed stays as it was; the next invoice has them."""
+        self.run(self.record(number, count))
 
     @precondition(lambda self: self.seen)
     @rule(pick=st.integers(0, 7), name=st.sampled_from(["Fjord", "Fjell", None]))

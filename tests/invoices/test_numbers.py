@@ -1,14 +1,13 @@
 """Invoice numbers: without gaps, whoever asks at the same time, on both databases."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits
-from tests.databases import NO_POSTGRES, empty, migrated_postgres
 from tests.invoices.billing import GB, INVOICES, Billing, sim
 from tests.world import World, open_world
 
@@ -16,20 +15,9 @@ pytestmark = pytest.mark.anyio
 NEW_YEAR = 1_830_297_600  # 2028-01-01T00:00:00Z
 
 
-@pytest.fixture(scope="module")
-def postgres_database() -> Generator[str | None]:
-    with migrated_postgres() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
-    url: str | None = request.getfixturevalue("postgres_database") if request.param == "postgresql" else None
-    if request.param == "postgresql":
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        empty(url)
-    async with open_world(tmp_path, CATALOGUE, url=url, limits=Limits(burst_enabled=False)) as world:
+@pytest.fixture
+async def world(tmp_path: Path, database_url: str | None) -> AsyncGenerator[World]:
+    async with open_world(tmp_path, CATALOGUE, url=database_url, limits=Limits(burst_enabled=False)) as world:
         yield world
         assert world.faults == []
 

@@ -18,6 +18,7 @@ from tests.registry import ledgers
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.rule("4.2.48")
 async def test_an_esim_is_drawn_from_stock(stage: Stage) -> None:
     said = await stage.issue(validityPeriod=30)
     assert (said.status_code, said.json()) == snapshot(
@@ -136,6 +137,7 @@ async def test_the_same_key_with_another_body_is_409_and_draws_nothing(stage: St
     assert stage.dispatches() == 1 and "8988" not in said.text
 
 
+@pytest.mark.rule("4.2.50")
 async def test_the_same_key_with_another_account_is_409_and_draws_nothing(stage: Stage) -> None:
     owner = await stage.world.caller(Tier.ENTERPRISE, token="sandbox-7001-token")
     async with stage.world.client(owner.secret) as http:
@@ -162,6 +164,7 @@ async def test_a_missing_key_is_400(stage: Stage) -> None:
     assert stage.dispatches() == 0
 
 
+@pytest.mark.rule("4.2.48")
 async def test_both_names_of_the_key_may_be_given_when_they_agree(stage: Stage) -> None:
     assert (await stage.issue("k", headers={"Idempotency-Key": "k"})).status_code == 201
     said = await stage.issue("k", headers={"Idempotency-Key": "l"})
@@ -192,6 +195,7 @@ async def test_a_malformed_call_does_not_use_its_key(stage: Stage, body: dict[st
     assert (await stage.issue()).status_code == 201
 
 
+@pytest.mark.rule("4.2.51")
 async def test_what_is_not_there_draws_nothing_and_leaves_the_key_free(stage: Stage) -> None:
     unknown = await stage.issue(template=99_999)
     assert (unknown.status_code, untold(unknown)) == snapshot(

@@ -82,6 +82,7 @@ async def test_a_live_plan_draws_one_esim_from_the_caller_s_account(stage: Stage
     assert await stage.free() == FREE_ESIMS - 1
 
 
+@pytest.mark.rule("2.3.3")
 async def test_a_product_draws_from_the_account_it_is_pinned_to(stage: Stage) -> None:
     owner = await stage.world.caller(Tier.ENTERPRISE, token="sandbox-7001-token")
     async with stage.world.client(owner.secret) as http:
@@ -130,6 +131,7 @@ async def test_a_plan_that_left_the_catalogue_keeps_its_answer(stage: Stage) -> 
     assert (await stage.intend("new")).status_code == 404
 
 
+@pytest.mark.rule("2.4.5")
 async def test_without_a_free_esim_the_intent_has_failed_for_good(stage: Stage) -> None:
     await stage.take_stock_away()
     first = await stage.intend()
@@ -255,6 +257,7 @@ async def test_a_confirmation_that_was_never_sent_may_be_tried_again(stage: Stag
     assert (await confirm(stage, waiting["id"])).json()["status"] == "succeeded"
 
 
+@pytest.mark.rule("2.4.5")
 async def test_an_intent_is_seen_processing_while_its_esim_is_drawn(stage: Stage) -> None:
     gate = stage.road.gates[DRAW] = Gate()
     async with held(gate, stage.intend) as answers:

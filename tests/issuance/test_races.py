@@ -1,7 +1,7 @@
 """Many at once, on either database: one key is one dispatch, one roll-back is one release."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import orjson
@@ -9,28 +9,15 @@ import pytest
 
 from registry.limits import Tier
 from registry.policy import period_of
-from tests.databases import NO_POSTGRES, empty, migrated_postgres
 from tests.issuance.stage import DELETE, DRAW, FREE_ESIMS, INTENTS, PLAN, Stage, another_process, at_once, open_stage, whole
 from tests.registry import ledgers
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(scope="module")
-def postgres_database() -> Generator[str | None]:
-    with migrated_postgres() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Stage]:
-    url: str | None = None
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_database")
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        empty(url)
-    async with open_stage(tmp_path, url, concurrency=64) as stage:
+@pytest.fixture
+async def stage(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Stage]:
+    async with open_stage(tmp_path, database_url, concurrency=64) as stage:
         yield stage
 
 

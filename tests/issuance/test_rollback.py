@@ -53,6 +53,7 @@ async def test_an_esim_goes_back_to_stock(stage: Stage) -> None:
     assert (line.sim.status, line.packages, await stage.free()) == ("FREE", [], free)
 
 
+@pytest.mark.rule("4.2.52")
 @pytest.mark.rule("3.6.2")
 async def test_a_second_roll_back_answers_as_the_first_and_sends_nothing(stage: Stage) -> None:
     await stage.issue()

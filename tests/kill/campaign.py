@@ -145,8 +145,13 @@ async def strike(stage: Stage, blow: Blow, calls: Sequence[Awaitable[object]]) -
     await under_way
 
 
-async def finish(stage: Stage, callers: Callers, errands: Sequence[Errand]) -> list[str]:
-    """Nobody dies any more: time passes until all is settled, everybody asks once more, and we judge."""
+async def finish(
+    stage: Stage, callers: Callers, errands: Sequence[Errand], *, look: Callable[[], Awaitable[None]] | None = None
+) -> list[str]:
+    """Nobody dies any more: time passes until all is settled, everybody asks once more, and we judge.
+
+    `look` looks at the network where others use it, too, and leaves out what is theirs.
+    """
     await stage.network.advance(LEASE_OVER)
     await stage.servers.start()
     async with stage.client() as http:
@@ -155,12 +160,12 @@ async def finish(stage: Stage, callers: Callers, errands: Sequence[Errand]) -> l
             await stage.network.advance(seconds)
             await stage.servers.settled(stage.network.clock.ahead)
             await delivered(stage)
-            await stage.network.look()
+            await (look or stage.network.look)()
             if not any(under_way(stage).values()):
                 break
         await ask_all(http, callers, errands)
         await delivered(stage)
-    return await judge(stage, errands, callers.history)
+    return await judge(stage, errands, callers.history, look=look)
 
 
 async def ask_all(http: httpx.AsyncClient, callers: Callers, errands: Sequence[Errand]) -> None:

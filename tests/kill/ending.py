@@ -1,7 +1,7 @@
 """When all is over: what the charging system's log, the database and the receivers say, put before the simulation's checker."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import orjson
@@ -24,8 +24,14 @@ UNDER_WAY = {
 }
 
 
-async def judge(stage: Stage, errands: Sequence[Errand], history: History) -> list[str]:
-    """What a run broke of our promises; empty when all held. Every key was asked once more, and nothing after that."""
+async def judge(
+    stage: Stage, errands: Sequence[Errand], history: History, *, look: Callable[[], Awaitable[None]] | None = None
+) -> list[str]:
+    """What a run broke of our promises; empty when all held. Every key was asked once more, and nothing after that.
+
+    Others may use the database: what is judged is of the stage's organisations.
+    """
+    await (look or stage.network.look)()
     ending = await read_ending(stage, errands, history)
     broken = check(ending) + [f"{what} still under way: {count}" for what, count in under_way(stage).items() if count]
     broken += [f"{errand.name}: {len(errand.bodies)} different final answers" for errand in errands if len(errand.bodies) > 1]
@@ -36,7 +42,7 @@ async def judge(stage: Stage, errands: Sequence[Errand], history: History) -> li
 async def read_ending(stage: Stage, errands: Sequence[Errand], history: History) -> Ending:
     """All that the judge asks for."""
     network, tenants = stage.network, stage.tenants
-    await network.look()
+    ours = {tenant.id for tenant in tenants}
     answers = by_key(history.records)
     intents = {errand.ledger_key: errand.name for errand in errands if errand.product is not None and errand.ledger_key is not None}
     return Ending(
@@ -44,7 +50,7 @@ async def read_ending(stage: Stage, errands: Sequence[Errand], history: History)
         log=dispatches(network, errands, stage.since),
         wanted={errand.name: frozenset({errand.asks.template}) for errand in errands},
         last={errand.name: answers[errand.name][-1] for errand in errands},
-        rows=[Row(intents.get(intent, Key(org, key)), state, iccid) for org, key, intent, state, iccid in stage.rows(ROWS)],
+        rows=[Row(intents.get(intent, Key(org, key)), state, iccid) for org, key, intent, state, iccid in stage.rows(ROWS) if org in ours],
         busy=[key for (key,) in stage.rows(BUSY)],
         told=told_of(stage, intents),
         deliveries=deliveries(stage),
@@ -57,7 +63,8 @@ async def read_ending(stage: Stage, errands: Sequence[Errand], history: History)
 
 def told_of(stage: Stage, intents: Mapping[str, Key]) -> list[Told]:
     """The events."""
-    return [told(id, organisation, orjson.loads(data), intents) for id, organisation, data in stage.rows(EVENTS)]
+    ours = {tenant.id for tenant in stage.tenants}
+    return [told(id, organisation, orjson.loads(data), intents) for id, organisation, data in stage.rows(EVENTS) if organisation in ours]
 
 
 def deliveries(stage: Stage) -> list[Delivery]:
@@ -65,7 +72,10 @@ def deliveries(stage: Stage) -> list[Delivery]:
     outcomes: defaultdict[str, list[str]] = defaultdict(list)
     for delivery, outcome in stage.rows(ATTEMPTS):
         outcomes[delivery].append(outcome)
-    return [Delivery(event, endpoint, state, tuple(outcomes[id])) for id, event, endpoint, state in stage.rows(DELIVERIES)]
+    ours = {tenant.endpoint for tenant in stage.tenants}
+    return [
+        Delivery(event, endpoint, state, tuple(outcomes[id])) for id, event, endpoint, state in stage.rows(DELIVERIES) if endpoint in ours
+    ]
 
 
 def forged(tenant: Tenant) -> list[str]:

@@ -136,10 +136,10 @@ def days_between(begins: str, ends: str) -> int:
 
 
 @asynccontextmanager
-async def network(place: Path) -> AsyncGenerator[Network]:
+async def network(place: Path, *, lines: int = LINES) -> AsyncGenerator[Network]:
     """`reseller sandbox ocs` for the length of a block, with enough free eSIMs for a long run."""
     clock = SharedClock(place / "clock")
-    words = ("sandbox", "ocs", "--port", "0", "--lines", str(LINES), "--history-days", "0", "--row-cap", "5000")
+    words = ("sandbox", "ocs", "--port", "0", "--lines", str(lines), "--history-days", "0", "--row-cap", str(max(lines, 5000)))
     with (place / "sandbox.log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
             reseller(), *words, cwd=place, env=environment(), stdout=asyncio.subprocess.PIPE, stderr=log

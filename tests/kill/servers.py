@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator, Mapping
@@ -14,14 +13,9 @@ import orjson
 
 from tests.cli.reseller import environment
 from tests.kill.trap import Point
+from tests.ports import free_port
 
 LONGEST = 30.0
-
-
-def free_port() -> int:
-    """A port that nobody has."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 class Nursery:

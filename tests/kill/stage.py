@@ -13,7 +13,7 @@ import psycopg
 from clients.webhooks.signature import SECRET_BYTES, new_secret
 from operations.services.api_key import new_api_key
 from registry.clock import SystemClock
-from registry.ids import SystemIds
+from registry.ids import Ids, SystemIds
 from registry.limits import Role, Tier
 from storage.accounts import add_member, create_organisation, create_person
 from storage.connection import Connection
@@ -84,9 +84,18 @@ async def open_stage(place: Path, network: Network, nursery: Nursery, *, postgre
         if url is None:
             yield None
             return
+        yield await stack.enter_async_context(stage_on(url, place, network, nursery))
+
+
+@asynccontextmanager
+async def stage_on(
+    url: str, place: Path, network: Network, nursery: Nursery, *, settings: Mapping[str, str] | None = None
+) -> AsyncGenerator[Stage]:
+    """The same on a database at HEAD that somebody else made; `settings` come on top of those that every server is told."""
+    async with AsyncExitStack() as stack:
         receivers = [stack.enter_context(receiving()) for _ in DRAWS_FROM]
         tenants = await settle_in(url, receivers)
-        servers = Servers(nursery, place, network.clock.path, settings_of(place, network, url if postgres else ""))
+        servers = Servers(nursery, place, network.clock.path, {**settings_of(place, network, url), **(settings or {})})
         stack.push_async_callback(servers.kill)
         await network.look()
         yield Stage(network, servers, tenants, url, max(network.log, default=0))
@@ -96,7 +105,7 @@ def settings_of(place: Path, network: Network, url: str) -> Mapping[str, str]:
     """What the servers are told."""
     return {
         "SERVICE_DATA": str(place),
-        "SERVICE_DATABASE_URL": url,
+        "SERVICE_DATABASE_URL": "" if url.startswith("sqlite") else url,
         "SERVICE_SECRET_KEYS": KEYS,
         "SERVICE_OCS_URL": network.url,
         "SERVICE_OCS_TOKEN": TOKEN,
@@ -123,8 +132,15 @@ async def settle_in(url: str, receivers: Sequence[Receiver]) -> tuple[Tenant, ..
 
 def move_in(connection: Connection, *, ids: SystemIds, account: int, receiver: Receiver) -> Tenant:
     """One of them, with all it needs."""
+    organisation, key = found(connection, ids=ids, account=account)
+    endpoint, secret = listen(connection, ids=ids, organisation=organisation, url=receiver.url)
+    return Tenant(organisation, key, account, endpoint, receiver, secret)
+
+
+def found(connection: Connection, *, ids: Ids, account: int) -> tuple[str, str]:
+    """An organisation with an account, and an API key of its admin."""
     now = SystemClock().now()
-    organisation, person, endpoint, key = ids.new("org_"), ids.new("usr_"), ids.new("we_"), new_api_key(ids)
+    organisation, person, key = ids.new("org_"), ids.new("usr_"), new_api_key(ids)
     create_organisation(connection, id=organisation, name="Tenant", tier=Tier.ENTERPRISE, now=now, mode="managed", account_id=account)
     create_person(connection, id=person, now=now)
     add_member(connection, person=person, organisation=organisation, role=Role.ADMIN, now=now)
@@ -138,7 +154,12 @@ def move_in(connection: Connection, *, ids: SystemIds, account: int, receiver: R
         name="kill",
         now=now,
     )
-    secret = new_secret(ids.bytes(SECRET_BYTES))
+    return organisation, key.secret
+
+
+def listen(connection: Connection, *, ids: Ids, organisation: str, url: str) -> tuple[str, str]:
+    """An endpoint for its events, and the secret that they are signed with."""
+    endpoint, secret = ids.new("we_"), new_secret(ids.bytes(SECRET_BYTES))
     sealed = Keyring(KEYS, ids.bytes).seal(secret, org_id=organisation, field=webhook_secret_field(endpoint))
-    insert_endpoint(connection, id=endpoint, organisation=organisation, url=receiver.url, secret=sealed, now=now)
-    return Tenant(organisation, key.secret, account, endpoint, receiver, secret)
+    insert_endpoint(connection, id=endpoint, organisation=organisation, url=url, secret=sealed, now=SystemClock().now())
+    return endpoint, secret

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import pytest
 import sqlalchemy as sa
-from sqlmodel import SQLModel
 
 from storage.accounts import create_organisation, create_person
 from storage.connection import Connection
+from storage.named import Named
 from storage.schema import (
     AccessGrantTable,
     AllowanceTable,
@@ -49,7 +49,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
         await store.aclose()
 
 
-def fill(connection: Connection, *, rows: Sequence[tuple[type[SQLModel], Row]]) -> None:
+def fill(connection: Connection, *, rows: Sequence[tuple[type[Named], Row]]) -> None:
     create_person(connection, id="usr_1", now=NOON)
     create_organisation(connection, id="org_1", name="Fjord", tier="free", now=NOON)
     for model, row in rows:
@@ -57,7 +57,7 @@ def fill(connection: Connection, *, rows: Sequence[tuple[type[SQLModel], Row]]) 
         connection.run(Command(sa.insert(table(model)).values(columns)), **{**dict.fromkeys(columns), **row})
 
 
-def grant(id: str, client: str, *, expires: float, revoked: float | None = None) -> tuple[type[SQLModel], Row]:
+def grant(id: str, client: str, *, expires: float, revoked: float | None = None) -> tuple[type[Named], Row]:
     row: Row = {
         "id": id,
         "person_id": "usr_1",
@@ -72,17 +72,17 @@ def grant(id: str, client: str, *, expires: float, revoked: float | None = None)
     return AccessGrantTable, row
 
 
-def client(id: str, *, created: float, used: float | None = None) -> tuple[type[SQLModel], Row]:
+def client(id: str, *, created: float, used: float | None = None) -> tuple[type[Named], Row]:
     used_at = None if used is None else NOON + used
     return OauthClientTable, {"id": id, "metadata_json": "{}", "created": NOON + created, "used": used_at}
 
 
-def of_grant(model: type[SQLModel], digest: bytes, of: str, expires: float) -> tuple[type[SQLModel], Row]:
+def of_grant(model: type[Named], digest: bytes, of: str, expires: float) -> tuple[type[Named], Row]:
     row = {"digest": digest, "grant_id": of, "client_id": "c", "scopes": "read", "details": "{}", "expires_at": NOON + expires}
     return model, {name: value for name, value in row.items() if name in table(model).c}
 
 
-ONE: Sequence[tuple[type[SQLModel], Row, float]] = (
+ONE: Sequence[tuple[type[Named], Row, float]] = (
     (
         VerificationTable,
         {
@@ -128,7 +128,7 @@ ONE: Sequence[tuple[type[SQLModel], Row, float]] = (
 )
 
 
-async def count(store: Store, model: type[SQLModel]) -> int:
+async def count(store: Store, model: type[Named]) -> int:
     found = await store.read(
         lambda connection: connection.first(Query(Count, sa.select(sa.func.count().label("many")).select_from(table(model))))
     )
@@ -137,9 +137,7 @@ async def count(store: Store, model: type[SQLModel]) -> int:
 
 
 @pytest.mark.parametrize(("model", "row", "seconds"), ONE, ids=[f"{model.__name__}-{row.get('id', '')}" for model, row, _ in ONE])
-async def test_it_is_forgotten_when_its_time_is_over_and_not_before(
-    model: type[SQLModel], row: Row, seconds: float, tmp_path: Path
-) -> None:
+async def test_it_is_forgotten_when_its_time_is_over_and_not_before(model: type[Named], row: Row, seconds: float, tmp_path: Path) -> None:
     store, clock = open_store(migrated_sqlite(tmp_path)), SettableClock()
     await store.write(fill, rows=[(model, row)])
     clock.advance(seconds - 1)

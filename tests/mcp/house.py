@@ -12,8 +12,10 @@ from mcp.client.client import Client
 from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 
+from clients.sandbox.ocs.sandbox import Sandbox
 from registry.call import Call
 from registry.catalogue import Catalogue, Toolset
+from registry.limits import Limits
 from registry.ports import Sessions
 from tests.mcp import ledgers, notes
 from tests.world import HOST, ORIGIN, Credentials, World, open_world
@@ -90,7 +92,13 @@ def request(
 
 @asynccontextmanager
 async def open_house(
-    folder: Path, *, catalogue: Catalogue = CATALOGUE, sessions: Sessions | None = None, **changes: Any
+    folder: Path,
+    *,
+    catalogue: Catalogue = CATALOGUE,
+    sessions: Sessions | None = None,
+    sandbox: Sandbox | None = None,
+    limits: Limits | None = None,
+    **changes: Any,
 ) -> AsyncGenerator[House]:
     """Both doors over one world."""
     doors: list[McpDoor] = []
@@ -98,7 +106,7 @@ async def open_house(
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:
         await doors[0](scope, receive, send)
 
-    async with open_world(folder, catalogue, sessions=sessions, inner=Inner(inner, PATHS)) as world:
+    async with open_world(folder, catalogue, sessions=sessions, sandbox=sandbox, limits=limits, inner=Inner(inner, PATHS)) as world:
 
         def report(call: Call, error: BaseException) -> None:
             world.faults.append((call.request_id, call.operation.id, error))

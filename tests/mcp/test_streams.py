@@ -1,16 +1,19 @@
 """Progress while a call runs, and what becomes of it when the client hangs up."""
 
 from collections.abc import Generator
+from pathlib import Path
 
 import anyio
 import pytest
 
 from registry.limits import Tier
 from storage.accounts import set_connection
-from tests.mcp.house import ERAS, House, request
+from tests.mcp.house import ERAS, MODERN, House, open_house, request
 from tests.mcp.notes import GATES, Gate, every
 from tests.mcp.wire import Wire
 from tests.world import Credentials
+
+LEGACY = "2025-11-25"
 
 pytestmark = pytest.mark.anyio
 
@@ -46,23 +49,31 @@ async def test_a_call_that_did_not_ask_is_answered_as_plain_json(house: House, p
     assert answer.headers["content-type"] == "application/json"
 
 
-async def test_a_client_that_hangs_up_cancels_its_read(house: House, pro: Credentials, gate: Gate) -> None:
-    wire = Wire(house, pro, request("tools/call", name="wait_for_it", arguments={}))
-    with anyio.fail_after(5):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wire.run)
-            await gate.entered.wait()
-            wire.hang_up()
-            await wire.ended.wait()
+@pytest.mark.parametrize(("era", "edge"), [(MODERN, True), (MODERN, False), (LEGACY, True), (LEGACY, False)])
+async def test_a_client_that_hangs_up_cancels_its_read(tmp_path: Path, gate: Gate, era: str, edge: bool) -> None:
+    with anyio.fail_after(30):
+        async with open_house(tmp_path, edge=edge) as house:
+            pro = await house.world.caller(Tier.PRO)
+            wire = Wire(house, pro, request("tools/call", name="wait_for_it", arguments={}), **{"mcp-protocol-version": era})
+            await hung_up(wire, gate)
     assert gate.ended == "cancelled"
-    assert wire.status == 0
+    assert not wire.received
+
+
+async def hung_up(wire: Wire, gate: Gate) -> None:
+    """A client that leaves while its call waits."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wire.run)
+        await gate.entered.wait()
+        wire.hang_up()
+        await wire.ended.wait()
 
 
 async def test_an_order_that_has_reached_the_provider_is_finished_although_the_client_hung_up(house: House, gate: Gate) -> None:
     caller = await house.world.caller(Tier.PRO, mode="managed", account=7)
     order = request("tools/call", name="order_upstream", arguments={"name": "sim", "idempotency_key": "order-1"})
     wire = Wire(house, caller, order)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wire.run)
             await gate.entered.wait()

@@ -16,6 +16,7 @@ class Wire:
     def __init__(self, house: House, who: Credentials, body: dict[str, object], **headers: str) -> None:
         given = {"host": HOST, "content-type": "application/json", "authorization": f"Bearer {who.secret}", **wire_headers(body), **headers}
         self._house, self._body = house, orjson.dumps(body)
+        given["content-length"] = str(len(self._body))
         self._headers = [(name.encode(), value.encode()) for name, value in given.items()]
         self._sent, self._gone = False, anyio.Event()
         self.started, self.ended = anyio.Event(), anyio.Event()

@@ -25,6 +25,7 @@ async def test_without_a_choice_the_cheapest_network_is_used(stage: Stage) -> No
     assert await stage.data(PATH) == snapshot({"mode": "cheapest_available", "effective": {"mode": "cheapest_available"}})
 
 
+@pytest.mark.rule("4.3.19")
 @pytest.mark.rule("4.3.10")
 async def test_a_choice_is_stored_and_touches_nothing_upstream(stage: Stage) -> None:
     said = await stage.http.put(PATH, json={"mode": "all"})

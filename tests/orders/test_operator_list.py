@@ -11,6 +11,7 @@ pytestmark = pytest.mark.anyio
 LIST = "/v1/storefronts/orders"
 
 
+@pytest.mark.rule("4.6.5")
 async def test_orders_are_listed_newest_first_without_the_unpaid_ones(shop: Shop) -> None:
     ids: list[str] = []
     for make in (shop.ready, shop.failed, shop.order):

@@ -153,6 +153,7 @@ async def test_the_storefront_key_is_needed_always(shop: Shop) -> None:
     assert (await shop.read(id))["status"] == "ready"
 
 
+@pytest.mark.rule("4.6.11")
 @pytest.mark.rule("5.1.3")
 async def test_where_no_key_is_set_nobody_rolls_back(open_door: Shop) -> None:
     id = await open_door.ready()

@@ -1,7 +1,7 @@
 """Promise 9: operators and the storefront take one order's eSIM back at once, on either database: one release, one final state."""
 
 import os
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import httpx
@@ -9,7 +9,6 @@ import pytest
 
 from clients.sandbox.ocs.faults import Fault
 from storage.replicas import renew
-from tests.databases import NO_POSTGRES, empty, migrated_postgres
 from tests.issuance.stage import DELETE, FREE_ESIMS, another_process, at_once
 from tests.orders.stage import KEY, Shop, open_shop
 
@@ -19,21 +18,9 @@ ROUNDS = int(os.environ.get("ROLLBACK_ROUNDS", "16"))
 """Of one operator and one storefront on each database; 200 by command: ROLLBACK_ROUNDS=200 python3 ./run test tests/orders -k race"""
 
 
-@pytest.fixture(scope="module")
-def postgres_database() -> Generator[str | None]:
-    with migrated_postgres() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Shop]:
-    url: str | None = None
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_database")
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        empty(url)
-    async with open_shop(tmp_path, url, concurrency=64) as shop:
+@pytest.fixture
+async def shop(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Shop]:
+    async with open_shop(tmp_path, database_url, concurrency=64) as shop:
         yield shop
 
 

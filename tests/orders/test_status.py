@@ -5,10 +5,10 @@ from typing import get_args
 import pytest
 import sqlalchemy as sa
 
-from operations.services.order_status import OrderStatus, status_of
 from storage.connection import Connection
 from storage.issuance import ISSUANCE, Drawn, NewIssuance, State, begin_issuance, issue
 from storage.order_lists import list_orders
+from storage.order_status import OrderStatus, status_of
 from storage.orders import ORDER, find_order
 from storage.statement import Command
 from tests.orders.stage import ACCOUNT, Shop

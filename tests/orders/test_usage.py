@@ -59,6 +59,9 @@ async def test_usage_is_all_that_was_used_since_the_order(shop: Shop) -> None:
     assert await usage(shop, id) == {**used, "totalBytes": 2 * GB, "remainingBytes": 2 * GB - 300 * MB}
     shop.world.clock.advance(31 * 86_400)
     assert await usage(shop, id) == {**used, "totalBytes": 2 * GB, "remainingBytes": GB, "expiresAt": None}
+    await use(shop, id, 200 * MB)  # of the second package, now that the first one is over
+    both = await usage(shop, id)
+    assert (both["usedBytes"], both["totalBytes"], both["remainingBytes"]) == (500 * MB, 2 * GB, GB - 200 * MB)
 
 
 async def test_a_package_of_whoever_had_the_sim_before_does_not_count(shop: Shop) -> None:

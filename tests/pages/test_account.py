@@ -4,9 +4,9 @@ import pytest
 
 from registry.limits import Role
 from registry.ports import Claims
-from storage.accounts import remove_member
 from storage.grants import Grant, grants_of, insert_grant
 from storage.memberships import memberships_of
+from tests.leaving import leave
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA
 from tests.pages.site import Site
@@ -43,7 +43,7 @@ async def test_switching_is_for_members_and_is_recorded(site: Site, hers: Browse
 async def test_who_left_an_organisation_acts_for_none_until_they_switch(site: Site, hers: Browser, ada: str) -> None:
     [first] = await site.service.store.read(memberships_of, person=ada)
     second = await site.organisation(ada, "Second")
-    await site.service.store.write(remove_member, person=ada, organisation=first.organisation_id)
+    await site.service.store.write(leave, person=ada, organisation=first.organisation_id)
     page = (await hers.get("/auth/account")).page
     assert "You act for none of them at the moment" in page.text
     assert (await hers.get("/auth/members")).status == 409

@@ -62,6 +62,7 @@ async def test_32_parallel_uses_of_one_token_execute_once(bench: Bench, operatio
     assert max((await bench.counters()).values()) == 1
 
 
+@pytest.mark.rule("8.11")
 @pytest.mark.rule("5.4.1")
 async def test_a_token_lives_just_less_than_120_seconds(bench: Bench, pro: Credentials) -> None:
     young = await bench.token(things.remove_thing, pro, name="x")

@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,14 +15,10 @@ import psycopg
 from tests.cli.reseller import environment
 from tests.databases import migrated_postgres
 from tests.nursery import reseller
+from tests.ports import free_port
 from tests.running import Running, running
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 @dataclass(slots=True)

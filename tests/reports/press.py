@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from clients.sandbox.ocs.sandbox import Sandbox
 from operations.intelligence import schedule_report, schedules, share
-from operations.services.schedule_share import digest_of, new_token
+from operations.services.secret_token import digest_of, new_token
 from operations.services.sheet import Sheet
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Tier
@@ -21,6 +21,9 @@ from storage.intelligence_tables import IntelligenceReportTable
 from storage.schedules import NewSchedule, insert_schedule
 from storage.statement import Command, table
 from tests.world import Credentials, World, open_world
+from transports.http.asgi import Receive, Scope, Send
+from transports.http.inner import Inner
+from transports.shared_report import dead_link_page
 
 SHARES = Catalogue([Toolset("intelligence", "Reports.", (schedules, schedule_report, share))])
 REPORT = table(IntelligenceReportTable)
@@ -107,12 +110,17 @@ class Press:
         assert answer.status_code == 200, answer.text
 
 
+async def nothing_else(scope: Scope, receive: Receive, send: Send) -> None:
+    """No path leads here."""
+    raise AssertionError(scope["type"])
+
+
 @asynccontextmanager
 async def open_press(
     folder: Path, *, catalogue: Catalogue = SHARES, name: str = "Fjord Travel", sandbox: Sandbox | None = None
 ) -> AsyncGenerator[Press]:
     """Over a new SQLite file."""
-    async with open_world(folder, catalogue, sandbox=sandbox) as world:
+    async with open_world(folder, catalogue, sandbox=sandbox, inner=Inner(nothing_else, operation_refused=dead_link_page)) as world:
         organisation = await world.organisation(Tier.ENTERPRISE, name=name, mode="managed", account=8101)
         caller = await world.caller(organisation=organisation)
         async with world.client() as public:

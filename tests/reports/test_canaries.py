@@ -48,6 +48,7 @@ async def aviary(tmp_path: Path) -> AsyncGenerator[Aviary]:
         yield Aviary(press, numbers, iccid)
 
 
+@pytest.mark.rule("4.7.50")
 def test_every_composite_that_can_be_scheduled_has_a_sheet() -> None:
     assert sorted(SHEETS) == sorted(EIGHT) and len(EIGHT) == 8
 

@@ -156,6 +156,29 @@ async def test_wrong_ended_and_mistyped_links_are_answered_alike(press: Press) -
     assert set(answers[0].json()) == {"error", "code", "request_id", "hint"}
 
 
+async def test_a_browser_is_shown_one_page_for_every_link_that_leads_to_nothing(press: Press) -> None:
+    link, ended = await press.link(WHOLE), await press.link(WHOLE)
+    await press.end(ended)
+    as_browser = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+    answers = [await press.public.get(f"{PATH}/{at}", headers=as_browser) for at in (link.token + "x", ended.token, "x", "a" * 4000)]
+    answers.append(await press.public.get(f"{PATH}/{ended.token}", headers=as_browser, params={"format": "html"}))
+    assert {(answer.status_code, answer.content) for answer in answers} == {(404, answers[0].content)}
+    assert len({tuple(pair for pair in answer.headers.items() if pair[0] not in ("request-id", "date")) for answer in answers}) == 1
+    assert "<h1>There is no report at this link</h1>" in answers[0].text and "<script" not in answers[0].text
+    kept = {name: answers[0].headers[name] for name in ("content-type", "cache-control", "referrer-policy", "x-robots-tag")}
+    assert kept == {
+        "content-type": "text/html; charset=utf-8",
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "x-robots-tag": "noindex",
+    }
+    assert answers[0].headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
+    line = press.world.lines[-1]
+    assert (line.status, line.code, line.path) == (404, "not_found", "/v1/intelligence/share/{token}")
+    whole = await press.public.get(f"{PATH}/{link.token}", headers=as_browser)
+    assert (whole.status_code, whole.headers["content-type"]) == (200, "application/json")
+
+
 async def test_ten_guesses_a_minute_are_all_and_orders_are_counted_with_them(press: Press) -> None:
     link = await press.link(WHOLE)
     said = [(await press.public.get(f"{PATH}/{at}")).status_code for at in range(12)]

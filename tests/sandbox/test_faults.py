@@ -111,13 +111,13 @@ async def test_a_slow_answer_comes_after_the_effect() -> None:
 async def test_the_transport_turns_faults_into_errors_of_httpx() -> None:
     network = Network()
     slow = Sandbox(network.world, wall=network.wall)
-    async with httpx.AsyncClient(transport=SandboxTransport(slow), params={"token": FJORD}, timeout=0.01) as http:
+    async with httpx.AsyncClient(transport=SandboxTransport(slow), params={"token": FJORD}) as http:
         for fault in ({"drop_after": True}, {"delay": 600.0}):
             await http.post("https://ocs.test/control/faults", json={"method": "*", **fault})
         with pytest.raises(httpx.ReadError):
             await http.post("https://ocs.test/v1", json={"getResellerInfo": {}})
         with pytest.raises(httpx.ReadTimeout):
-            await http.post("https://ocs.test/v1", json={"getResellerInfo": {}})
+            await http.post("https://ocs.test/v1", json={"getResellerInfo": {}}, timeout=0.01)
 
 
 @pytest.mark.parametrize(

@@ -83,12 +83,12 @@ class Bureau:
     def clock(self) -> SettableClock:
         return self.world.clock
 
-    def replica(self) -> ScheduleRuns:
-        """One more process, with a connection and ids of its own."""
+    def replica(self, clock: SettableClock | None = None) -> ScheduleRuns:
+        """One more process, with a connection and ids of its own; its clock may be another."""
         store, ids = open_store(self.url), CountingIds(self.clock)
         ids.count = (len(self.replicas) + 1) << 40
         self.stack.push_async_callback(store.aclose)
-        made = ScheduleRuns(replace(self.world.pipeline.deps, store=store, ids=ids), SHEETS)
+        made = ScheduleRuns(replace(self.world.pipeline.deps, store=store, ids=ids, clock=clock or self.clock), SHEETS)
         self.replicas.append(made)
         return made
 

@@ -126,6 +126,7 @@ async def stub(house: House, session: str) -> Any:
     return await house.world.pipeline.sessions.verify(session, "http")
 
 
+@pytest.mark.rule("4.9.40")
 async def test_an_api_key_attaches_nothing_and_it_is_no_tool(house: House) -> None:
     _, code = await affiliate(house)
     caller = await house.world.caller()

@@ -205,6 +205,7 @@ async def test_completing_names_what_is_missing(house: House) -> None:
     )
 
 
+@pytest.mark.rule("4.9.32")
 async def test_completing_again_changes_nothing(house: House) -> None:
     new = await newcomer(house, mode="managed", account=8101)
     await new.done("org", **FJORD)

@@ -118,6 +118,7 @@ async def test_two_accounts_with_the_organisation_s_id_conflict(house: House) ->
     assert (pending(await new.done(STEP)), await new.connection()) == (MANAGED, ("managed", 8103))
 
 
+@pytest.mark.rule("4.9.24")
 @pytest.mark.parametrize("way", ["connected", "assigned"])
 async def test_an_account_that_another_organisation_has_conflicts(house: House, way: str) -> None:
     new = await newcomer(house)
@@ -134,6 +135,7 @@ async def test_an_account_that_another_organisation_has_conflicts(house: House, 
     assert pending(await new.done(STEP)) == MANAGED
 
 
+@pytest.mark.rule("4.9.24")
 async def test_without_a_credential_of_the_service_nothing_is_asked(house: House) -> None:
     new = await newcomer(house)
     await assign(new, 8102)
@@ -154,6 +156,7 @@ TROUBLE = {
 }
 
 
+@pytest.mark.rule("4.9.24")
 @pytest.mark.parametrize("trouble", TROUBLE.values(), ids=TROUBLE)
 @pytest.mark.parametrize("method", sorted(READS))
 async def test_a_charging_system_in_trouble_leaves_it_pending(house: House, method: str, trouble: dict[str, object]) -> None:

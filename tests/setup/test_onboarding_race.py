@@ -1,6 +1,6 @@
 """Organisations that want one account at the same moment, on both databases: one gets it."""
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import anyio
@@ -9,7 +9,6 @@ import pytest
 from operations.catalogue import CATALOGUE
 from storage.accounts import assign_account, list_organisations
 from tests.contract.stage import House
-from tests.databases import NO_POSTGRES, empty, migrated_postgres
 from tests.setup.newcomer import settle_in
 from tests.world import Credentials, World, open_world
 
@@ -17,21 +16,9 @@ pytestmark = pytest.mark.anyio
 RIVALS = 4
 
 
-@pytest.fixture(scope="module")
-def postgres_database() -> Generator[str | None]:
-    with migrated_postgres() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
-    url: str | None = None
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_database")
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        empty(url)
-    async with open_world(tmp_path, CATALOGUE, url=url) as world:
+@pytest.fixture
+async def world(tmp_path: Path, database_url: str | None) -> AsyncGenerator[World]:
+    async with open_world(tmp_path, CATALOGUE, url=database_url) as world:
         yield world
         assert world.faults == []
 

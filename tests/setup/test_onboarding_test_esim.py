@@ -106,6 +106,7 @@ async def test_without_a_connection_it_is_a_demo(house: House) -> None:
     assert (await demo_reason(new), new.asked()) == ("not_connected", [])
 
 
+@pytest.mark.rule("4.9.31")
 async def test_without_a_line_it_is_a_demo(house: House) -> None:
     new = await newcomer(house, mode="managed", account=8104)
     for line in lines(new, 8104):
@@ -132,6 +133,7 @@ async def test_an_own_token_that_opens_no_more_gives_a_demo(house: House) -> Non
     assert (await demo_reason(new), new.asked()) == ("ocs_unavailable", [])
 
 
+@pytest.mark.rule("4.9.31")
 @pytest.mark.parametrize(
     ("trouble", "reason"),
     [

@@ -112,6 +112,7 @@ async def test_somebody_known_gets_one_more_organisation(world: World, http: htt
     ]
 
 
+@pytest.mark.rule("7.19")
 @pytest.mark.rule("4.9.12")
 async def test_a_wrong_code_may_be_tried_again(world: World, http: httpx.AsyncClient) -> None:
     token, code = await begun(world, http)

@@ -76,7 +76,7 @@ def test_the_largest_shop_does_not_hold_up_everybody_else() -> None:
     ]
 
     def render() -> float:
-        began = time.perf_counter()
+        began = time.thread_time()  # how busy the machine is does not count
         offers = [offer_of(plan, {}, words) for plan in plans]
         facts = {
             "here": SHOP,
@@ -89,7 +89,7 @@ def test_the_largest_shop_does_not_hold_up_everybody_else() -> None:
             "problem": None,
         }
         assert Layout("", "https://pay.test").render(Page("shop.html", facts, Brand("fjord", "Fjord")), words).count(b"Buy for") == 250
-        return time.perf_counter() - began
+        return time.thread_time() - began
 
     assert min(render() for _ in range(4)) < 0.15, "it was more than a second when every character was looked at"
 

@@ -41,6 +41,7 @@ async def test_no_plan_is_unlimited_by_its_megabytes(pro: httpx.AsyncClient) -> 
         assert plan["data_mb"] == 0 if plan["unlimited"] else plan["data_mb"] > 0
 
 
+@pytest.mark.rule("2.2.3")
 @pytest.mark.rule("2.3.1")
 @pytest.mark.rule("2.3.2")
 @pytest.mark.rule("4.1.4")

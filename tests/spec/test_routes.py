@@ -8,13 +8,16 @@ from registry.errors import OcsError
 from registry.limits import Tier
 from storage.connection import Connection
 from storage.intents import IntentRow, insert_intent
+from tests.contract.fleet import writes
 from tests.contract.stage import House
 from tests.spec.bodies import PRODUCT, V1, intent, listed, post
 from tests.world import NOON
 
 pytestmark = pytest.mark.anyio
+TEST = {"plan": "test_eu_1gb"}
 
 
+@pytest.mark.rule("2.4.5")
 @pytest.mark.rule("3.1.1")
 async def test_without_a_plan_nothing_is_drawn(free: httpx.AsyncClient) -> None:
     made = await intent(free, metadata={})
@@ -47,10 +50,36 @@ async def test_a_live_plan_draws_from_the_caller_s_own_account(house: House) -> 
                 answer = await post(http, "/intents", {"plan": plan}, plan)
                 assert (answer.status_code, answer.json().get("code", answer.json().get("status"))) == (status, told)
             assert [made["esim"] is not None for made in await listed(http, "/intents")] == [True] * (2 if status == 201 else 0)
-    asked = [call.payload for call in house.world.sandbox.calls if call.method == "affectPackageToSubscriber"]
-    assert asked == [{"packageTemplateId": template, "accountForSubs": 8101} for template in (55011, 55010)]
+    asked = [(call.method, call.payload) for call in house.world.sandbox.calls if writes([call.method])]
+    # Packages alone: nobody's balance is changed.
+    assert asked == [("affectPackageToSubscriber", {"packageTemplateId": template, "accountForSubs": 8101}) for template in (55011, 55010)]
 
 
+@pytest.mark.rule("4.1.18")
+async def test_a_connected_account_sees_its_products_and_its_templates_as_plans(house: House) -> None:
+    connected, lonely = await house.world.caller(Tier.PRO, mode="managed", account=8101), await house.world.caller(Tier.PRO)
+    async with house.world.client(connected.secret) as http, house.world.client(lonely.secret) as other:
+        product = (await post(http, "/products", PRODUCT)).json()
+        plans = await listed(http, "/plans", limit=100)
+        assert plans[:3] == [*await listed(other, "/plans"), product]
+    live = plans[3:]
+    assert "nordic-1gb-30d" in [plan["id"] for plan in live]
+    assert {(plan["object"], plan["livemode"], plan["price"]) for plan in live} == {("connectivity.plan", True, None)}
+
+
+@pytest.mark.rule("4.1.19")
+@pytest.mark.rule("4.1.20")
+async def test_neither_a_product_nor_a_test_plan_asks_anything_of_the_network(house: House) -> None:
+    caller = await house.world.caller(Tier.PRO, mode="managed", account=8101)
+    async with house.world.client(caller.secret) as http:
+        assert (await post(http, "/products", PRODUCT)).status_code == 201
+        waiting = await intent(http, "waiting", metadata={})
+        for made in (await intent(http, plan="test_eu_1gb"), await http.post(f"{V1}/intents/{waiting['id']}/confirm", json=TEST)):
+            assert (made if isinstance(made, dict) else made.json())["status"] == "succeeded"
+    assert house.world.sandbox.calls == []
+
+
+@pytest.mark.rule("4.1.3")
 @pytest.mark.rule("7.4")
 async def test_a_live_plan_needs_write_access_also_where_an_intent_does_not(free: httpx.AsyncClient) -> None:
     for answer in (await post(free, "/intents", {"plan": "nordic-1gb-30d"}), await post(free, "/products", PRODUCT)):
@@ -91,6 +120,7 @@ async def test_products_are_listed_newest_first_up_to_100(pro: httpx.AsyncClient
     assert [each["id"] for each in await listed(pro, "/products")] == made[:0:-1]
 
 
+@pytest.mark.rule("2.7.3")
 @pytest.mark.rule("4.1.8")
 @pytest.mark.rule("4.1.10")
 async def test_usage_is_reported_once_per_key_and_listed_by_intent(free: httpx.AsyncClient) -> None:
@@ -133,6 +163,7 @@ async def test_a_metered_line_counts_once_by_its_ref(free: httpx.AsyncClient, br
     assert (await free.post(f"{V1}/usage_records/ingest", json=line)).status_code == 401
 
 
+@pytest.mark.rule("2.6.2")
 @pytest.mark.rule("4.1.12")
 @pytest.mark.rule("6.4")
 @pytest.mark.rule("8.6")

@@ -1,6 +1,6 @@
 """The whole service on SQLite and, for what a database may decide otherwise, on PostgreSQL."""
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,6 @@ import pytest
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits
 from tests.contract.stage import House, open_house
-from tests.databases import NO_POSTGRES, empty, migrated_postgres
 from tests.world import World, open_world
 
 
@@ -19,21 +18,10 @@ async def house(tmp_path: Path) -> AsyncGenerator[House]:
         assert house.world.faults == []
 
 
-@pytest.fixture(scope="module")
-def postgres_database() -> Generator[str | None]:
-    with migrated_postgres() as url:
-        yield url
-
-
 @pytest.fixture
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
     """On SQLite; on both where the test says `on_both`."""
-    kind = getattr(request, "param", "sqlite")
-    url: str | None = request.getfixturevalue("postgres_database") if kind == "postgresql" else None
-    if kind == "postgresql":
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        empty(url)
+    url: str | None = request.getfixturevalue("postgres") if getattr(request, "param", "sqlite") == "postgresql" else None
     async with open_world(tmp_path, CATALOGUE, url=url, limits=Limits(burst_enabled=False)) as world:
         yield world
         assert world.faults == []

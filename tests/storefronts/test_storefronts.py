@@ -13,6 +13,7 @@ PNG = "data:image/png;base64,iVBORw0KGgo="
 LOOKS = {"tagline": "Data for the north", "logo": PNG, "accent": "#0B6E4F", "support_email": "help@fjord.example"}
 
 
+@pytest.mark.rule("4.6.16")
 @on_both
 @pytest.mark.rule("4.6.1")
 async def test_a_shop_is_made_as_a_draft_and_listed_newest_first(world: World) -> None:

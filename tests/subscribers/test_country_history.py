@@ -50,6 +50,7 @@ async def travel(world: World, iccid: str, networks: list[tuple[str, str]]) -> N
             assert (await bridge.post(WEBHOOK, json=place(iccid, int(mcc), int(mnc), at))).status_code == 200
 
 
+@pytest.mark.rule("6.6")
 @pytest.mark.rule("4.2.20")
 async def test_the_countries_of_a_line_come_newest_first(world: World, http: httpx.AsyncClient) -> None:
     iccid = await iccid_of(world, own=True)

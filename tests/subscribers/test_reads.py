@@ -51,6 +51,7 @@ async def test_the_fair_use_counter_comes_on_request(stage: Stage, name: str) ->
     assert len(stage.calls()) == 1
 
 
+@pytest.mark.rule("2.1.7")
 @pytest.mark.parametrize("body", ['{"iccid":"1"}', "{}", "", '{"anything":[1,{"a":null}]}'])
 @pytest.mark.rule("4.2.13", "7.9")
 async def test_lines_are_never_created(stage: Stage, body: str) -> None:

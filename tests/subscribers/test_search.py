@@ -3,7 +3,7 @@
 import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from time import perf_counter
+from time import thread_time
 from types import FrameType
 from typing import Any
 
@@ -13,8 +13,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.sandbox.ocs.entities import Line
+from operations.services.line_history import current
 from operations.services.line_search import term_of
-from operations.services.subscriber_rows import current, current_status, public_row, subscriber_id
+from operations.services.subscriber_rows import current_status, public_row, subscriber_id
 from operations.subscribers.search import list_subscribers
 from registry.limits import Tier
 from tests.accounts.stage import Stage, open_stage
@@ -327,9 +328,9 @@ async def listed_by_the_network(stage: Stage) -> list[Any]:
 async def test_ten_thousand_rows_are_a_matter_of_moments(stage: Stage) -> None:
     found = await listed_by_the_network(stage)
     many: list[Any] = [{**found[number % len(found)], "subscriberId": 20_000 - number} for number in range(10_000)]
-    started = perf_counter()
+    started = thread_time()  # how busy the machine is does not count
     shown = sorted(map(public_row, many), key=subscriber_id)
-    assert perf_counter() - started < 0.5  # it takes a tenth of that on an idle machine
+    assert thread_time() - started < 0.5  # it takes a tenth of that
     assert [row.get("subscriberId") for row in shown[:2]] == [10_001, 10_002]
 
 

@@ -1,6 +1,6 @@
 """Several at once, on either database: a top-up goes once, and never onto an eSIM that goes back."""
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import anyio
@@ -11,28 +11,15 @@ import pytest
 from clients.sandbox.ocs.faults import Fault
 from operations.services.order_fulfilment import Fulfilment
 from storage.replicas import renew
-from tests.databases import NO_POSTGRES, empty, migrated_postgres
 from tests.issuance.road import Gate
 from tests.top_ups.counter import ADD, Counter, open_counter
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(scope="module")
-def postgres_database() -> Generator[str | None]:
-    with migrated_postgres() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-async def counter(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Counter]:
-    url: str | None = None
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_database")
-        if url is None:
-            pytest.skip(NO_POSTGRES)
-        empty(url)
-    async with open_counter(tmp_path, url) as counter:
+@pytest.fixture
+async def counter(tmp_path: Path, database_url: str | None) -> AsyncGenerator[Counter]:
+    async with open_counter(tmp_path, database_url) as counter:
         yield counter
 
 

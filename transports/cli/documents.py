@@ -1,4 +1,4 @@
-"""`reseller openapi` and `reseller reference`: the descriptions of the service as files."""
+"""`reseller openapi`, `reseller llms` and `reseller reference`: the descriptions of the service as files."""
 
 import sys
 from pathlib import Path
@@ -20,6 +20,13 @@ def openapi(base_url: BaseUrl = ADDRESS) -> None:
     from transports.openapi.page import openapi_bytes  # building it is for those who ask
 
     sys.stdout.buffer.write(openapi_bytes(CATALOGUE, site_of(load_settings({}), base_url), pretty=True))
+
+
+def llms() -> None:
+    """Print llms.txt: every guide and operation as a link into the source tree. A server has its own at /llms.txt."""
+    from transports.reference.llms import llms_text  # as above
+
+    sys.stdout.write(llms_text(CATALOGUE))
 
 
 def reference(

@@ -23,9 +23,11 @@ NUMBERS = {"int": (INTEGER, int, "an integer"), "float": (NUMBER, float, "a numb
 def field_options(model: type[Input], taken: Collection[str]) -> list[inspect.Parameter]:
     """One option per input field; prefixed, so that none collides with an option of every command."""
     found: list[inspect.Parameter] = []
+    written = model.model_json_schema(by_alias=True).get("properties", {})
     for name, info in model.model_fields.items():
         needed = info.is_required()
         word, nullable = kind_of(info.annotation), takes_null(model, info)
+        word = "str" if is_text(written.get(info.alias or name, {})) else word
         words, metavar = flag(shown(name, info), taken), metavar_of(info, nullable=nullable)
         if word == "bool":
             words = f"{words}/--no-{words.removeprefix('--')}"
@@ -35,6 +37,12 @@ def field_options(model: type[Input], taken: Collection[str]) -> list[inspect.Pa
         default = inspect.Parameter.empty if needed else None
         found.append(inspect.Parameter(f"f_{name}", inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default))
     return found
+
+
+def is_text(schema: Mapping[str, object]) -> bool:
+    """Whether a field is written as a text, whatever it is kept as: a time is a number of seconds inside."""
+    kinds = cast("list[Mapping[str, object]]", schema.get("anyOf", [schema]))
+    return any(kind.get("type") == "string" for kind in kinds)
 
 
 def flag(field: str, taken: Collection[str]) -> str:

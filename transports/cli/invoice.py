@@ -1,11 +1,11 @@
 """`reseller invoice preview`: see an invoice as its recipient does."""
 
+import asyncio
 import tempfile
 import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import anyio
 import typer
 
 from operations.invoicing.document import get_invoice_document
@@ -33,7 +33,7 @@ def preview(
     data: Data = None,
 ) -> None:
     """Open an invoice: a draft as a page in the browser, one that was sent as its PDF. Both show the same figures."""
-    reply = anyio.run(fetch, Where(url, key, org, data), id)
+    reply = asyncio.run(fetch(Where(url, key, org, data), id))
     suffix = ".pdf" if reply.media_type.startswith("application/pdf") else ".html"
     path = save or Path(tempfile.mkdtemp(prefix="invoice-")) / f"{id}{suffix}"
     try:

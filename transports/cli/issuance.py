@@ -171,7 +171,7 @@ async def found(service: Service, row: IssuanceRow, iccid: str | None) -> DrawnE
     """The eSIM that is named, as the charging system knows it."""
     if iccid is None:
         return None
-    if service.upstream.sandbox is not None:
+    if service.upstream.simulation is not None:
         raise Failure(
             f"--issued {iccid}: the charging system is simulated inside the server's process, so this command cannot look the eSIM up; "
             "run the server with `reseller sandbox ocs` and SERVICE_OCS_URL to try this",
@@ -196,7 +196,7 @@ async def confirm(service: Service, row: IssuanceRow, decided: Decided) -> None:
 
 async def account_now(service: Service, row: IssuanceRow) -> list[str]:
     """What the account shows; a charging system that cannot be asked hinders no decision."""
-    if service.upstream.sandbox is not None:
+    if service.upstream.simulation is not None:
         return ["not known here: the charging system is simulated inside the server's process"]
     try:
         return shown_now(await look_around(service.pipeline.deps, row))

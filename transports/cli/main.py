@@ -3,8 +3,6 @@
 import gc
 import os
 import sys
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -12,8 +10,6 @@ from registry.errors import Refusal
 from storage.migrate import SchemaMismatch
 from transports.cli.failure import Failure
 from transports.settings import BadSettings
-
-Data = Annotated[Path | None, typer.Option("--data", help="Directory that keeps all state of the embedded default.")]
 
 HELP = "Issue eSIMs and follow what happens to them: over HTTP, MCP and here."
 
@@ -38,7 +34,7 @@ def add_others(app: typer.Typer, words: list[str]) -> None:
     from transports.cli.cdr import cdr_app
     from transports.cli.database import database_app
     from transports.cli.doctor import doctor
-    from transports.cli.documents import openapi, reference
+    from transports.cli.documents import llms, openapi, reference
     from transports.cli.events import events_app
     from transports.cli.invoice import invoice_app
     from transports.cli.issuance import issuance_app
@@ -74,7 +70,7 @@ def add_others(app: typer.Typer, words: list[str]) -> None:
     }
     for name, group in groups.items():
         app.add_typer(group, name=name)
-    for plain in (worker, trigger, audit, login, logout, openapi, reference, doctor):
+    for plain in (worker, trigger, audit, login, logout, openapi, llms, reference, doctor):
         app.command()(plain)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from typing import cast
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 import orjson
 
@@ -19,10 +19,8 @@ from transports.cli.stored_login import stored_token
 
 PATIENCE = 150.0
 """Seconds: the server reads whole fleets for 100 of them, and lists their lines before."""
-LONGEST_ANSWER = 330.0
-"""Seconds: a fleet is read for up to 100, and a chat goes on for up to 300."""
 LARGEST_ANSWER = 64 * 1024 * 1024
-NEXT = re.compile(r'<([^<>]*)>; rel="next"')
+NEXT = re.compile(r'<([^<>]*)>; rel="next"(?:; starting_after="([^"]*)")?')
 
 
 async def call_remotely(
@@ -97,7 +95,9 @@ def taken(operation: AnyOperation, values: dict[str, object], name: str) -> obje
 def cursor_of(link: str) -> str | None:
     """Where the next page begins, from the Link header of an answer that has more."""
     found = NEXT.search(link)
-    return parse_qs(urlsplit(found[1]).query).get("starting_after", [None])[0] if found else None
+    if found is None:
+        return None
+    return unquote(found[2]) if found[2] else parse_qs(urlsplit(found[1]).query).get("starting_after", [None])[0]
 
 
 def text_of(value: object) -> str:

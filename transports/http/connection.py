@@ -1,11 +1,18 @@
 """What the door and the server protocol tell each other about a request, in the state of its scope."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
 from registry.errors import Refusal
+from transports.http.asgi import Headers
 
 REQUEST = "request_id"
 """Set by the door: the id of the request."""
 TIMED_OUT = "timed_out"
 """Set by the protocol: the body did not arrive in time."""
+ANSWER = "answer"
+"""Set by the protocol: takes a whole answer at once."""
+Answer: TypeAlias = Callable[[int, Headers, bytes], Awaitable[None]]
 OVERLOADED = "overloaded"
 """Set by the protocol: the server is at its limit and this request is one too many."""
 

@@ -14,7 +14,7 @@ from registry.operation import Auth
 from registry.pipeline import Pipeline
 from transports.http.asgi import HttpScope, Message, Receive, Scope, Send
 from transports.http.body import Body
-from transports.http.connection import OVERLOADED, REQUEST, Overloaded
+from transports.http.connection import ANSWER, OVERLOADED, REQUEST, Answer, Overloaded
 from transports.http.inner import Inner
 from transports.http.passing import CHATS_OF_ALL, CHATS_OF_ONE, Passing, no_room
 from transports.http.request import Head, read_head
@@ -96,6 +96,8 @@ class HttpDoor:
             await self._finish(request, receive, send, visit, said(refusal, visit.request_id), private=private)
             return
         reply = await answer(self._pipeline, call, self._report)
+        if reply.refusal is not None and self._inner is not None:
+            reply = self._inner.of_operation(request, reply, visit.request_id)
         if call.identified is not None:
             visit.organisation = call.identified.organisation
         if reply.passed is not None and not self._lane(reply.passed).has_room(visit.organisation):
@@ -110,12 +112,14 @@ class HttpDoor:
         """Render, send, and write the log line."""
         headers = header_list(reply, visit.request_id, private)
         if reply.next_cursor is not None:
-            headers.append(next_link(raw_path, request["query_string"], reply.next_cursor))
+            headers.append(next_link(request["method"], raw_path, request["query_string"], reply.next_cursor))
         visit.status = reply.status
         if reply.refusal is not None:
             visit.code = reply.refusal.error_code
         if reply.passed is None:
-            await send_reply(send, reply.status, headers, b"" if visit.head_only else reply.body)
+            body = b"" if visit.head_only else reply.body
+            whole = cast(Answer | None, request.get("state", {}).get(ANSWER))
+            await (send_reply(send, reply.status, headers, body) if whole is None else whole(reply.status, headers, body))
         elif visit.head_only:
             await reply.passed.pieces.aclose()
             await send_reply(send, reply.status, headers, b"")

@@ -11,14 +11,14 @@ HEADER = b"x-forwarded-for"
 
 
 class Forwarded:
-    """Sets the client of each request; without trusted proxies it is whoever connected, and the header counts for nothing."""
+    """Sets the client of each request. Without trusted proxies none of this stands in front: the header counts for nothing."""
 
     def __init__(self, app: App, trusted: Sequence[Network]) -> None:
         self._app, self._trusted = app, tuple(trusted)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        if self._trusted and scope["type"] == "http":
+        if scope["type"] == "http":
             request = cast(HttpScope, scope)
             peer = address_in((request.get("client") or ("", 0))[0])
             if peer is not None and trusts(peer, self._trusted):

@@ -20,11 +20,20 @@ class Inner:
     prefixes: tuple[str, ...] = ()
     shown: Shown | None = None
     """A refusal, also one of the door itself, as the application shows it; nothing where JSON is right."""
+    operation_refused: Shown | None = None
+    """The same for what operations refuse, whose callers are programs but for a few links that are opened in browsers."""
 
     def refused(self, scope: HttpScope, refusal: Refusal, request_id: str) -> Reply:
         """The reply of a request that got no further."""
         shown = None if self.shown is None else self.shown(scope, refusal, request_id)
         return refusal_reply(refusal, request_id) if shown is None else shown
+
+    def of_operation(self, scope: HttpScope, reply: Reply, request_id: str) -> Reply:
+        """What an operation answered; a refusal is perhaps a page."""
+        shown = (
+            None if reply.refusal is None or self.operation_refused is None else self.operation_refused(scope, reply.refusal, request_id)
+        )
+        return reply if shown is None else shown
 
     def template(self, path: str) -> str | None:
         """The name of a path in logs, or None when it is not one of ours: what follows a prefix may be a secret."""

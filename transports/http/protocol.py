@@ -7,6 +7,7 @@ A request that arrives in one packet costs no timer here.
 import asyncio
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from typing import TypeAlias, cast
 
 from uvicorn.config import Config
@@ -15,10 +16,11 @@ from uvicorn.server import ServerState
 
 from registry.errors import BadRequest, HeadersTooLarge, Refusal, RequestTimeout
 from registry.ids import Ids
-from transports.http.connection import OVERLOADED, REQUEST, TIMED_OUT
+from transports.http.connection import ANSWER, OVERLOADED, REQUEST, TIMED_OUT
 from transports.http.deadlines import Deadlines
 from transports.http.joined import Joined
 from transports.http.raw import raw_answer
+from transports.http.whole import answer
 
 LINGER_SECONDS = 1.0
 Refused: TypeAlias = Callable[[str, Refusal], None]
@@ -57,7 +59,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._unsent = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(Joined(transport, self.loop))
+        self._joined = Joined(transport, self.loop)
+        super().connection_made(self._joined)
         self._arm()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -98,9 +101,11 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         state, limit = self.server_state, self._deadlines.concurrency
+        requested = cast(dict[str, object], self.scope.get("state", {}))
         if len(state.connections) > limit or len(state.tasks) >= limit:
-            cast(dict[str, object], self.scope.get("state", {}))[OVERLOADED] = True
+            requested[OVERLOADED] = True
         super().on_headers_complete()  # raises for targets that are not paths: then the head was never complete
+        requested[ANSWER] = partial(answer, self.cycle, self._joined)
         self._part, self._changed, self._in_head = Part.BODY, True, False
 
     def on_message_complete(self) -> None:

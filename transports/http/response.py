@@ -47,9 +47,14 @@ def header_list(reply: Reply, request_id: str, private: bool) -> Headers:
     return headers
 
 
-def next_link(raw_path: bytes, query: bytes, cursor: str) -> tuple[bytes, bytes]:
-    """The same path and query with `starting_after` replaced (RFC 8288, relative)."""
+def next_link(method: str, raw_path: bytes, query: bytes, cursor: str) -> tuple[bytes, bytes]:
+    """The same path and query with `starting_after` replaced (RFC 8288, relative).
+
+    A POST takes no query: there the cursor, which goes into the body, is an attribute of the link.
+    """
     path = quote(raw_path, safe="/%:@!$&'()*+,;=~-._")
+    if method == "POST":
+        return b"link", f'<{path}>; rel="next"; starting_after="{quote(cursor, safe="/:,;=|~")}"'.encode()
     kept = [part for part in query.decode("latin-1").split("&") if part and part.partition("=")[0] != "starting_after"]
     kept.append(f"starting_after={quote(cursor, safe='')}")
     target = f"{path}?{'&'.join(quote(part, safe='%=:@!$()*+,;~-._/?') for part in kept)}"

@@ -7,11 +7,10 @@ from registry.call import Call, Reply
 from registry.errors import Refusal
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.identity.metadata import protocol_paths
-from transports.identity.protocol import make_protocol
 from transports.identity.reader import reads_pages
-from transports.pages.app import Pages, make_pages
 
 if TYPE_CHECKING:
+    from transports.pages.app import Pages
     from transports.service import Service
 
 IDENTITY_PATH = "/auth"
@@ -36,13 +35,17 @@ class IdentityDoor:
             return None
         return self._made_pages().refused(scope, refusal, request_id)
 
-    def _made_pages(self) -> Pages:
+    def _made_pages(self) -> "Pages":
+        from transports.pages.app import make_pages  # only once somebody comes, as the protocol
+
         self._pages = self._pages or make_pages(self._service, self._report)
         return self._pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if cast(HttpScope, scope)["path"] in self._paths:
+            from transports.identity.protocol import make_protocol
+
             app = self._protocol = self._protocol or await make_protocol(self._service)
         else:
             app = self._made_pages()

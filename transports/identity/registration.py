@@ -13,7 +13,8 @@ from clients.identity.redirects import BadRedirect, check_redirects
 from operations.deps import Deps
 from operations.services.hourly import spend_allowances
 from operations.services.letters import SERVICE
-from operations.services.session_tokens import SCOPES, opaque
+from operations.services.secret_token import new_token
+from operations.services.session_tokens import SCOPES
 from registry.errors import BadRequest
 from registry.guard import parse
 from registry.throttle import network_of
@@ -65,7 +66,7 @@ class Registering(Unused):
         client_info.response_types = ["code"]
         sealed = None
         if client_info.client_secret is not None:
-            client_info.client_secret = opaque(deps.ids, "cs_")
+            client_info.client_secret = new_token(deps.ids, "cs_")
             sealed = deps.keyring.seal(client_info.client_secret, org_id=SERVICE, field=client_secret_field(client_info.client_id))
         kept = Registered(
             name=client_info.client_name or "",

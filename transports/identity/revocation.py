@@ -12,7 +12,7 @@ from clients.identity.access_token import grant_in
 from clients.identity.refusal import TokenRefused
 from clients.identity.tokens import Verifier
 from operations.deps import Deps
-from operations.services.session_tokens import digest_of
+from operations.services.secret_token import digest_of
 from storage.grants import find_grant, revoke_grant
 from storage.refresh_tokens import find_refresh_token
 from transports.identity.back_channel import Known, identified

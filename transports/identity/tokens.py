@@ -12,7 +12,8 @@ from starlette.responses import Response
 
 from operations.deps import Deps
 from operations.services.consents import GRANT_SECONDS, Bound
-from operations.services.session_tokens import ACCESS_SECONDS, access_token, digest_of, opaque
+from operations.services.secret_token import digest_of, new_token
+from operations.services.session_tokens import ACCESS_SECONDS, access_token
 from storage.authorizations import end_reused_code, find_code, use_code
 from storage.grants import Grant, find_grant
 from storage.refresh_tokens import find_refresh_token, use_refresh_token
@@ -65,7 +66,7 @@ class Exchanging(Known):
         bound = cast(Bound, orjson.loads(found.details))
         grant = await store.read(find_grant, grant=found.grant_id, now=self._now)
         self._check(bound, None if grant is None else grant[0])
-        refresh = opaque(self._deps.ids, "rt_") if bound["renewable"] else None
+        refresh = new_token(self._deps.ids, "rt_") if bound["renewable"] else None
         successor = None if refresh is None else digest_of(refresh)
         used = await store.write(
             use_code, digest=digest, client=self._client_id, refresh=successor, until=self._now + GRANT_SECONDS, now=self._now
@@ -90,7 +91,7 @@ class Exchanging(Known):
         found = await store.read(find_refresh_token, digest=digest, now=self._now)
         grant = None if found is None else await store.read(find_grant, grant=found.grant_id, now=self._now)
         self._check_resource(None if grant is None else grant[0])
-        successor = opaque(self._deps.ids, "rt_")
+        successor = new_token(self._deps.ids, "rt_")
         used = await store.write(use_refresh_token, digest=digest, client=self._client_id, successor=digest_of(successor), now=self._now)
         if used is None:
             raise NO_REFRESH

@@ -1,6 +1,6 @@
 """The MCP door as an ASGI application: /mcp, and the metadata that tells clients where to log in."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
@@ -17,6 +17,7 @@ from registry.pipeline import Pipeline
 from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
 from transports.http.connection import REQUEST
 from transports.mcp.auth import WELL_KNOWN, authenticate, challenge, metadata, metadata_url
+from transports.mcp.disconnect import while_there
 from transports.mcp.message import checked
 from transports.mcp.selection import read_selection
 from transports.mcp.settings import McpSettings
@@ -83,8 +84,14 @@ class McpDoor:
         caller = await authenticate(self._pipeline, http["headers"])
         self._pipeline.admit(caller)
         server = await self._started()
-        user = server.user(caller, chosen, client_of(http), request_id)
-        await server.app({**scope, "headers": trimmed(http["headers"]), "user": user}, await checked(receive), send)
+        visitor = server.visitor(caller, chosen, client_of(http), request_id)
+        http = {**http, "headers": trimmed(http["headers"])}
+        message, again = await checked(receive)
+        taken = None if server.edge is None else await server.edge.take(http, message, visitor)
+        if taken is None:
+            await server.app({**scope, "headers": http["headers"], "user": server.user(visitor)}, again, send)
+        else:
+            await while_there(receive, send_answer(send, taken.answer()))
 
     async def _started(self) -> "HttpServer":
         """The server, once it runs."""
@@ -151,6 +158,11 @@ def announcing(send: Send, request_id: str) -> Send:
         await send(message)
 
     return tagged
+
+
+async def send_answer(send: Send, answer: Awaitable[bytes]) -> None:
+    """The answer of a call, when it is there."""
+    await send_json(send, 200, [], await answer)
 
 
 async def send_json(send: Send, status: int, headers: Headers, body: bytes) -> None:

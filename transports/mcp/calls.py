@@ -1,18 +1,18 @@
 """One tools/call as a Call: the door hands it to the pipeline and renders what comes back. It decides nothing."""
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 
 from operations.deps import Deps
 from registry.answer import Report, answer, gathered, refused
-from registry.call import Call, Reply
+from registry.call import Call, Progress, Reply, no_progress
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, ConfirmTokenRequired
 from registry.pipeline import Pipeline
 from transports.mcp import confirm
-from transports.mcp.result import tool_result
+from transports.mcp.result import Result, tool_result
 from transports.mcp.settings import McpSettings
 from transports.mcp.tools import Tools
 from transports.mcp.visitor import Context, Visitor, Who
@@ -30,11 +30,10 @@ class Calls:
         """The handler of tools/call."""
         visitor = self._who(ctx)
         operation = self._tools.find(visitor, params.name)
-        call = self.call(ctx, visitor, operation, {})
-        try:
-            self._fill(call, {**operation.tool_defaults, **(params.arguments or {})})
-        except BadRequest as refusal:
-            return tool_result(refused(self._pipeline, call, refusal), self._tools.answer(operation))
+        call = self.call(visitor, operation, progress=ctx.session.report_progress)
+        refusal = self._fill(call, params.arguments or {})
+        if refusal is not None:
+            return self._shown(call, refusal)
         said = confirm.decision(params) if operation.confirm else None
         if said is False:
             return confirm.declined(call.request_id)
@@ -44,34 +43,46 @@ class Calls:
             call.confirm_token = None
         return self._render(ctx, call, await self.run(call))
 
-    def call(self, ctx: Context, visitor: Visitor, operation: AnyOperation, arguments: Arguments) -> Call:
+    async def plain(self, visitor: Visitor, operation: AnyOperation, arguments: Arguments) -> Result:
+        """A call in which nothing can be asked of the client, as it goes over the wire."""
+        call = self.call(visitor, operation)
+        return tool_result(self._fill(call, arguments) or await self.run(call), self._tools.answer(operation))
+
+    def call(self, visitor: Visitor, operation: AnyOperation, arguments: Arguments | None = None, progress: Progress = no_progress) -> Call:
         """A call of this visitor, not yet run."""
         return Call(
             operation=operation,
             surface="mcp",
             request_id=visitor.request_id or self._pipeline.ids.new("req_"),
             caller=visitor.caller,
-            arguments=arguments,
+            arguments=arguments or {},
             client=visitor.client,
-            progress=ctx.session.report_progress,
+            progress=progress,
         )
 
     async def run(self, call: Call) -> Reply:
         """The one way in."""
         return await gathered(await answer(self._pipeline, call, self._report), call.request_id)
 
-    def _fill(self, call: Call, arguments: dict[str, object]) -> None:
-        """What HTTP sends as headers comes among the arguments here."""
-        if call.operation.once is not None:
-            call.idempotency_key = text(arguments, "idempotency_key")
-        if call.operation.confirm:
-            call.confirm_token = text(arguments, "confirm_token")
-        call.arguments = arguments
+    def _fill(self, call: Call, arguments: Arguments) -> Reply | None:
+        """The arguments, among them what HTTP sends as headers; or why they cannot be taken."""
+        operation, given = call.operation, {**call.operation.tool_defaults, **arguments}
+        try:
+            call.idempotency_key = text(given, "idempotency_key") if operation.once is not None else None
+            call.confirm_token = text(given, "confirm_token") if operation.confirm else None
+        except BadRequest as refusal:
+            return refused(self._pipeline, call, refusal)
+        call.arguments = given
+        return None
 
     def _render(self, ctx: Context, call: Call, reply: Reply) -> CallToolResult | InputRequiredResult:
         if isinstance(reply.refusal, ConfirmTokenRequired):
             return confirm.question(reply.refusal) if confirm.can_ask(ctx) else confirm.instruction(reply.refusal, call.request_id)
-        return tool_result(reply, self._tools.answer(call.operation))
+        return self._shown(call, reply)
+
+    def _shown(self, call: Call, reply: Reply) -> CallToolResult:
+        # The server takes a mapping as it is, and checks it: a model would be checked and written once more before that.
+        return cast(CallToolResult, tool_result(reply, self._tools.answer(call.operation)))
 
 
 def text(arguments: dict[str, object], name: str) -> str | None:

@@ -4,14 +4,18 @@ import json
 from contextlib import suppress
 from typing import cast
 
+import orjson
+
 from registry.errors import BodyTooLarge
 from registry.guard import unique
 from transports.http.asgi import BodyMessage, Message, Receive
 from transports.mcp.settings import BODY_BYTES
 
+DECODER = json.JSONDecoder(object_pairs_hook=unique)
 
-async def checked(receive: Receive) -> Receive:
-    """A receive that gives the same body again, once nothing in it can be read in two ways."""
+
+async def checked(receive: Receive) -> tuple[object, Receive]:
+    """What the body says, and a receive that gives it again, once nothing in it can be read in two ways."""
     messages: list[Message] = []
     pieces: list[bytes] = []
     while True:
@@ -23,16 +27,18 @@ async def checked(receive: Receive) -> Receive:
             raise BodyTooLarge(f"The body is larger than {BODY_BYTES} bytes", hint="Send less at once")
         if body["type"] == "http.disconnect" or not body.get("more_body", False):
             break
-    refuse_doubles(b"".join(pieces))
     waiting = iter(messages)
 
     async def again() -> Message:
         return next(waiting, None) or await receive()
 
-    return again
+    return read(b"".join(pieces)), again
 
 
-def refuse_doubles(raw: bytes) -> None:
-    """A name twice in one object is refused; what is no JSON, or too deep, is the SDK's to answer."""
+def read(raw: bytes) -> object:
+    """The JSON, in which a name twice in one object is refused; nothing of what only some readers take, which is the SDK's to answer."""
     with suppress(ValueError, RecursionError):
-        json.loads(raw, object_pairs_hook=unique)
+        value: object = DECODER.decode(raw.decode(json.detect_encoding(raw), "surrogatepass"))  # the SDK takes each encoding, too
+        orjson.loads(raw)  # the strictest: no half characters, no numbers that are none
+        return value
+    return None

@@ -1,35 +1,31 @@
 """A Reply as a tool result: the same body as over HTTP, as text and as structured content."""
 
 import re
-from typing import cast
+from typing import TypeAlias, cast
 
 import orjson
-from mcp_types import CallToolResult, ContentBlock, TextContent
 
 from registry.call import Reply
 from registry.readable import HIDDEN, LONGEST, cleaned
 from registry.schema import Answer
 
+Result: TypeAlias = dict[str, object]
+"""A tool result as it goes over the wire; what is None is left out there."""
 SUSPECT = re.compile(rf"[{HIDDEN}\x7f]|\\u00[01]|\\[bf]")
 LONG = re.compile(rf'\\|[^"\\]{{{LONGEST + 1}}}')
 """Where a string may be too long: a run without quotes, or an escape, behind which a string may go on."""
 
 
-def tool_result(reply: Reply, answer: Answer) -> CallToolResult:
-    """The result; a refusal is one with `is_error`, so that the model can read it and mend the call."""
+def tool_result(reply: Reply, answer: Answer) -> Result:
+    """The result; a refusal is one with `isError`, so that the model can read it and mend the call."""
     failed = reply.status >= 400
     value = shown(reply, None if failed else answer.wrap)
     text = orjson.dumps(value).decode() if value is not None else ""
-    content = [TextContent(type="text", text=text)]
+    content = [{"type": "text", "text": text}]
     if reply.next_cursor is not None:
         more = f'There is more: call again with the same arguments and starting_after="{reply.next_cursor}"'
-        content.append(TextContent(type="text", text=f"{reply.note} {more}" if reply.note else more))
-    return CallToolResult(
-        content=cast("list[ContentBlock]", content),
-        structured_content=value,
-        is_error=failed,
-        _meta=extra(reply),
-    )
+        content.append({"type": "text", "text": f"{reply.note} {more}" if reply.note else more})
+    return {"resultType": "complete", "content": content, "structuredContent": value, "isError": failed, "_meta": extra(reply)}
 
 
 def shown(reply: Reply, wrap: str | None) -> object:

@@ -23,7 +23,7 @@ class Chosen:
 
 def read_selection(query: bytes, headers: Iterable[tuple[bytes, bytes]]) -> Chosen:
     """The selection of one HTTP request; it travels with every request, so no server state is needed."""
-    fields = read_query(query)
+    fields = read_query(query) if query else {}
     named = single([(name.decode(), value.decode("latin-1")) for name, value in headers if name in (b"x-mcp-toolsets", b"x-mcp-readonly")])
     return Chosen(
         query=names(fields.get("toolsets", "")),

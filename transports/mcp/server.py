@@ -20,6 +20,7 @@ from registry.caller import Caller
 from registry.catalogue import Catalogue
 from registry.pipeline import Pipeline
 from transports.mcp.calls import Calls
+from transports.mcp.edge import Edge
 from transports.mcp.prompts import get_prompt, list_prompts
 from transports.mcp.resources import Resources
 from transports.mcp.selection import Chosen
@@ -65,8 +66,8 @@ def make_server(catalogue: Catalogue, pipeline: Pipeline[Deps], who: Who, settin
         instructions=instructions(catalogue),
         website_url=pipeline.site.docs_url,
         cache_hints=HINTS,
-        # Always given: without it every call with arguments runs the whole tools/list handler first.
-        get_tool_input_schema=tools.schema,
+        # No argument of ours travels in a header too, so none is compared; unsaid, every call would list all tools first to find out.
+        get_tool_input_schema=lambda name: None,
         on_list_tools=list_tools,
         on_call_tool=calls.call_tool,
         on_list_resources=resources.list,
@@ -89,20 +90,28 @@ def seal(server: Server, settings: McpSettings) -> None:
 
 def make_manager(server: Server, settings: McpSettings, *, stateless: bool) -> StreamableHTTPSessionManager:
     """The HTTP transport. SSE stays possible: plain JSON would lose progress and the news that a client has gone."""
-    security = TransportSecuritySettings(
-        # A deployment that serves any host has its origins checked by the gate; the SDK knows no such setting.
+    return StreamableHTTPSessionManager(
+        app=server, json_response=False, stateless=stateless, max_request_body_size=BODY_BYTES, security_settings=security_of(settings)
+    )
+
+
+def security_of(settings: McpSettings) -> TransportSecuritySettings:
+    """Hosts and origins. A deployment that serves any host has its origins checked by the gate; the SDK knows no such setting."""
+    return TransportSecuritySettings(
         enable_dns_rebinding_protection="*" not in settings.allowed_hosts,
         allowed_hosts=[form for host in settings.allowed_hosts for form in forms(host)],
         allowed_origins=list(settings.allowed_origins),
-    )
-    return StreamableHTTPSessionManager(
-        app=server, json_response=False, stateless=stateless, max_request_body_size=BODY_BYTES, security_settings=security
     )
 
 
 def http_server(catalogue: Catalogue, pipeline: Pipeline[Deps], settings: McpSettings, report: Report) -> "HttpServer":
     """The service's own server over HTTP."""
-    return HttpServer(make_server(catalogue, pipeline, visitor_of, settings, report), settings)
+    server = make_server(catalogue, pipeline, visitor_of, settings, report)
+    if not settings.edge or settings.tracing:  # the spans are the SDK's
+        return HttpServer(server, settings)
+    tools = Tools(catalogue)
+    calls = Calls(pipeline, tools, visitor_of, settings, report)
+    return HttpServer(server, settings, edge=Edge(server, calls, tools, security_of(settings)))
 
 
 def forms(host: str) -> tuple[str, str]:
@@ -112,13 +121,19 @@ def forms(host: str) -> tuple[str, str]:
 
 
 class HttpServer:
-    """A server behind the gate; good for one run."""
+    """A server behind the gate, and the short way past it for plain calls; good for one run."""
 
-    def __init__(self, server: Server, settings: McpSettings, *, stateless: bool = True) -> None:
+    def __init__(self, server: Server, settings: McpSettings, *, stateless: bool = True, edge: Edge | None = None) -> None:
         self.manager = make_manager(server, settings, stateless=stateless)
         self.app = AuthContextMiddleware(StreamableHTTPASGIApp(self.manager))
+        self.edge = edge
 
     @staticmethod
-    def user(caller: Caller, chosen: Chosen, client: str, request_id: str) -> Member:
-        """What the gate puts into the scope."""
-        return Member(Visitor(caller, chosen, client, request_id))
+    def visitor(caller: Caller, chosen: Chosen, client: str, request_id: str) -> Visitor:
+        """Whom the gate let in."""
+        return Visitor(caller, chosen, client, request_id)
+
+    @staticmethod
+    def user(visitor: Visitor) -> Member:
+        """The same, as the SDK finds him in the scope."""
+        return Member(visitor)

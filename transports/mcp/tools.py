@@ -1,6 +1,6 @@
 """Operations as tools: definitions made once, lists cached, and the look-up of a call."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple, cast
 
@@ -43,11 +43,6 @@ class Tools:
     def tool(self, operation: AnyOperation) -> Tool:
         """The definition, made when it is first asked for."""
         return definition(operation)
-
-    def schema(self, name: str) -> Mapping[str, object] | None:
-        """The input schema of a tool; asked before anyone is identified, and it tells nothing that is not public."""
-        operation = self._catalogue.operations.get(name)
-        return self.tool(operation).input_schema if operation is not None and is_tool(operation) else None
 
     def page(self, visitor: Visitor, cursor: str | None) -> ListToolsResult:
         """One page of what this caller may call and asked to see; the result is already in wire form."""

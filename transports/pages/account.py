@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from operations.services import browser_sessions
-from operations.services.browser_sessions import Record, digest_of
+from operations.services.browser_sessions import Record
 from operations.services.invitations import Invited, accept, waiting_for
+from operations.services.secret_token import digest_of
 from registry.errors import BadRequest, NotFound, Refusal
 from storage.audit import append_line
 from storage.browser_sessions import switch_session

@@ -13,8 +13,9 @@ from transports.pages.cookies import presented
 from transports.pages.csrf import check_sender
 from transports.pages.desk import Desk, make_desk
 from transports.pages.form import fields, read_form
-from transports.pages.layout import MEDIA_TYPE, REFERRER, Layout
+from transports.pages.layout import Layout
 from transports.pages.next_page import HOME
+from transports.pages.page_headers import MEDIA_TYPE, REFERRER
 from transports.pages.problem import problem_of
 from transports.pages.router import ROUTES, Route
 from transports.pages.visit import Visit

@@ -1,7 +1,5 @@
 """Pages as HTML: rendered here, no script, nothing loaded from elsewhere (security.md 3.9)."""
 
-import base64
-import hashlib
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -12,12 +10,12 @@ from registry.limits import Role
 from transports.http.asgi import Headers
 from transports.pages.answers import Page
 from transports.pages.money import money
+from transports.pages.page_headers import page_headers
 from transports.pages.visit import Visit
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-MEDIA_TYPE = "text/html; charset=utf-8"
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -26,7 +24,6 @@ class Layout:
 
     def __init__(self) -> None:
         self._style = (TEMPLATES / "style.css").read_text()
-        self._digest = base64.b64encode(hashlib.sha256(self._style.encode()).digest()).decode()
 
     def render(self, visit: Visit, page: Page) -> bytes:
         """The page's bytes."""
@@ -51,19 +48,7 @@ class Layout:
 
     def headers(self, page: Page) -> Headers:
         """What every page is sent with."""
-        policy = (
-            f"default-src 'none'; style-src 'sha256-{self._digest}'; img-src data:; base-uri 'none'; "
-            f"form-action 'self'{page.posts_to and ' ' + page.posts_to}; frame-ancestors 'none'"
-        )
-        return [
-            (b"content-type", MEDIA_TYPE.encode()),
-            (b"content-security-policy", policy.encode()),
-            (b"x-content-type-options", b"nosniff"),
-            (b"referrer-policy", REFERRER),
-            (b"cache-control", b"no-store"),
-            (b"x-robots-tag", b"noindex"),
-            *((name.lower().encode(), value.encode("latin-1")) for name, value in page.headers.items()),
-        ]
+        return page_headers(self._style, posts_to=page.posts_to, more=page.headers)
 
 
 @cache
@@ -74,11 +59,6 @@ def environment() -> "Environment":
     made = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters.update(moment=moment, day=day, host=host, sentence=sentence)
     return made
-
-
-# Choice: same-origin where other public pages have no-referrer. With that a browser sends a form with `Origin: null`, which is refused;
-# no other site is told more by this.
-REFERRER = b"same-origin"
 
 
 def time_of(value: float | str) -> datetime:

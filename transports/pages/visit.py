@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from operations.services import browser_sessions
-from operations.services.browser_sessions import COOKIE, Record, SignedIn, new_cookie
+from operations.services.browser_sessions import COOKIE, Record, SignedIn
+from operations.services.secret_token import new_token
 from registry.caller import Caller
 from registry.errors import Conflict
 from registry.ports import Line
@@ -68,7 +69,7 @@ class Visit:
         cookies = self.desk.cookies
         presented = self._visitor or self.cookies.get(cookies.visitor, "")
         if not COOKIE.fullmatch(presented):
-            presented = new_cookie(self.desk.deps)
+            presented = new_token(self.desk.deps.ids)
             self.setting[cookies.visitor] = cookies.given(cookies.visitor, presented, VISITOR_SECONDS)
         self._visitor = presented
         return presented

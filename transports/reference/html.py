@@ -1,11 +1,10 @@
 """The reference as HTML: rendered here, no script, nothing loaded from elsewhere (security.md 3.9)."""
 
-import base64
-import hashlib
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from operations.services.page_policy import page_policy
 from transports.openapi.document import INTERFACE_VERSION
 from transports.reference.entry import Chapter, Entry, Reference
 from transports.reference.prose import make_prose
@@ -26,10 +25,7 @@ class HtmlReference:
     @property
     def policy(self) -> str:
         """The Content-Security-Policy: our own style sheet, by its hash, and nothing else."""
-        digest = base64.b64encode(hashlib.sha256(self._style.encode()).digest()).decode()
-        return (
-            f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        )
+        return page_policy(self._style)
 
     @cached_property
     def _environment(self) -> "Environment":

@@ -13,10 +13,11 @@ from transports.http.connection import REQUEST
 from transports.http.response import send_reply
 from transports.pages.csrf import check_sender
 from transports.pages.form import fields, read_form
+from transports.pages.page_headers import MEDIA_TYPE, REFERRER
 from transports.shop import checkout, order_page, order_writes, shop_page
 from transports.shop.answers import Answer, Redirect
 from transports.shop.counter import Counter
-from transports.shop.layout import MEDIA_TYPE, REFERRER, Layout
+from transports.shop.layout import Layout
 from transports.shop.reader import device_of, language_of
 from transports.shop.refused import page_of
 from transports.shop.visit import Visit, nothing_here

@@ -1,13 +1,12 @@
 """Pages of shops as HTML: rendered here, no script, nothing loaded from elsewhere (security.md 3.9)."""
 
-import base64
-import hashlib
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from operations.services.shop_texts import Texts
 from transports.http.asgi import Headers
+from transports.pages.page_headers import page_headers
 from transports.shop.accent import style_of
 from transports.shop.answers import Page
 from transports.shop.plain_text import plain
@@ -15,12 +14,8 @@ from transports.shop.plain_text import plain
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-MEDIA_TYPE = "text/html; charset=utf-8"
 TEMPLATES = Path(__file__).parent / "templates"
 LONGEST = 10_000
-# Choice: same-origin where other public pages have no-referrer. With that a browser sends a form with `Origin: null`, which is refused;
-# the links that lead elsewhere say noreferrer, and no other site is told more by this.
-REFERRER = b"same-origin"
 
 
 class Layout:
@@ -37,20 +32,7 @@ class Layout:
 
     def headers(self, page: Page) -> Headers:
         """What every page is sent with."""
-        digest = base64.b64encode(hashlib.sha256(style(page.brand.accent).encode()).digest()).decode()
-        policy = (
-            f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
-            f"form-action 'self' {self._checkout}; frame-ancestors 'none'"
-        )
-        return [
-            (b"content-type", MEDIA_TYPE.encode()),
-            (b"content-security-policy", policy.encode()),
-            (b"x-content-type-options", b"nosniff"),
-            (b"referrer-policy", REFERRER),
-            (b"cache-control", b"no-store"),
-            (b"x-robots-tag", b"noindex"),
-            *((name.lower().encode(), value.encode("latin-1")) for name, value in page.headers.items()),
-        ]
+        return page_headers(style(page.brand.accent), posts_to=self._checkout, more=page.headers)
 
 
 def style(accent: str | None) -> str:

@@ -26,7 +26,7 @@ def lines(data: object) -> str:
 
 def suspended(data: object) -> str:
     """Which they are."""
-    return f"{len(rows(data))} suspended lines: {', '.join(str(each['iccid']) for each in rows(data))}."
+    return f"{len(rows(data))} suspended lines: {listed(data, 'iccid')}."
 
 
 def money(data: object) -> str:
@@ -56,7 +56,7 @@ def cost(data: object) -> str:
 
 def countries(data: object) -> str:
     """Where a line was used."""
-    return f"Seen in {', '.join(str(each['name']) for each in rows(row(row(data)['total'])['quantityPerCountry']))} in the last 7 days."
+    return f"Seen in {listed(row(row(data)['total'])['quantityPerCountry'], 'name')} in the last 7 days."
 
 
 def cheapest(data: object) -> str:
@@ -67,12 +67,17 @@ def cheapest(data: object) -> str:
 
 def steering(data: object) -> str:
     """Their names."""
-    return f"{len(rows(data))} lists: {', '.join(str(each['name']) for each in rows(data))}."
+    return f"{len(rows(data))} lists: {listed(data, 'name')}."
 
 
 def rows(data: object) -> list[Json]:
     """A list of the answer."""
     return cast("list[Json]", data)
+
+
+def listed(data: object, member: str) -> str:
+    """One member of all rows."""
+    return ", ".join(str(each[member]) for each in rows(data))
 
 
 def row(data: object) -> Json:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Status = Literal["ACTIVE", "INACTIVE", "SUSPENDED", "DISCONNECTED", "PENDING", "END_OF_LIFE"]
-UsageType = Literal[1, 15, 21, 22, 33, 40, 41]
 MOC, MTC, MO_SMS, MT_SMS, DATA, MOC_VOIP, MTC_VOIP = 1, 15, 21, 22, 33, 40, 41
 MICRO = 1_000_000
 MEBIBYTE = 1 << 20

@@ -29,12 +29,6 @@ REUSED = (
 LONGEST_KEY = 255
 
 
-def operation_of(method: str, path: str) -> str | None:
-    """The name of the call, such as create_refund."""
-    route = route_of(method, path)
-    return None if route is None else route.handler.__name__
-
-
 class Api:
     """Answers calls out of a state. Header names are in lower case."""
 

@@ -1,7 +1,7 @@
 """Calls about charges, their payments, fees and the balance's movements."""
 
 from clients.sandbox.payments import render_charge
-from clients.sandbox.payments.call import Call, found, listed, page
+from clients.sandbox.payments.call import Call, found, listed
 from clients.sandbox.payments.entities import Fee
 from clients.sandbox.payments.form import Form
 from clients.sandbox.payments.refusal import Members, Refusal
@@ -143,9 +143,3 @@ def retrieve_event(call: Call, form: Form) -> Members:
     if event is None or event.get("account") != (call.account if call.on_behalf else None):
         raise Refusal(f"No such event: '{call.ids[0]}'", status=404, code="resource_missing", param="id", early=True)
     return dict(event)
-
-
-def list_nothing(call: Call, form: Form) -> Members:
-    """A list that is always empty."""
-    form.done()
-    return page([], call.path)

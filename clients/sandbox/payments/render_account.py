@@ -12,7 +12,6 @@ CONTROLLERS: dict[str, tuple[str, str, str, str]] = {
     "custom": ("application_custom", "application", "application", "none"),
     "none": ("application", "application", "application", "none"),
 }
-PAYOUT_STEPS = ("pending", "in_transit")
 
 
 def account(state: State, row: Account) -> Members:

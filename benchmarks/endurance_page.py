@@ -1,0 +1,110 @@
+"""The section on endurance: a long mixed load on both databases."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.tables import Row, table
+
+ENGINES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
+INTRO = """## Endurance
+
+Made by `python3 ./run endure`: real servers over sockets under a mixed load at {share:.0%} of the capacity that was measured
+right before under the same circumstances (a closed loop of 16 callers). Calls come when they come (Poisson), so a time counts
+from when a call was due. Reads, test eSIMs with keys of which a tenth is used again, MCP tools/call, call records in
+overlapping batches, invoices; beside them eSIMs from stock, most of them given back, and paid orders of a shop, while the
+network and the payment processor delay, refuse, break off or lose answers every few seconds, and receivers of webhooks are
+slow, fail or hang up. At the end every ledger is held against every other: keys against the network's own log, events against
+deliveries and receivers, quota and audit rows against the calls that were answered, sums of call records and of invoices,
+orders against payments and eSIMs.
+
+Memory is flat when the median of the last third after the warm-up (the first fifth) is at most 5 % or 3 MB above that of
+the first third; the slope is by least squares. It is the memory that is a process's own: what SQLite maps of its file is
+resident beside it, and grows with the file up to 256 MB.
+"""
+MOST_MB, MOST_GROWTH = 3.0, 0.05
+
+
+def name_of(engine: str) -> str:
+    """Of the file of samples."""
+    return f"endurance-{engine}"
+
+
+def samples(folder: Path) -> dict[str, Any]:
+    """What there is of both databases."""
+    files = {engine: folder / f"{name_of(engine)}.json" for engine in ENGINES}
+    return {name_of(engine): json.loads(file.read_text()) for engine, file in files.items() if file.exists()}
+
+
+def among(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of them that are runs of endurance."""
+    names = [name_of(engine) for engine in ENGINES]
+    return {name: found[name] for name in names if name in found}
+
+
+def judgement(facts: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
+    """What did not hold; empty when all did."""
+    grown = [
+        f"memory of {row['process']}: {row['first_mb']} MB in the first third, {row['last_mb']} MB in the last"
+        for row in rows
+        if row["row"] == "memory" and not row["flat"]
+    ]
+    unspecified = [f"{count} x {what}: not a specified answer" for what, count in facts["unspecified"].items()]
+    return [*facts["broken"], *unspecified, *grown, *facts["complaints"]]
+
+
+def section(found: Mapping[str, Any]) -> str:
+    """Both databases, one after the other."""
+    first = next(iter(found.values()))["facts"]
+    parts = [INTRO.format(share=first["rate"] / first["capacity"])]
+    parts += [of_engine(sample["facts"], sample["rows"], sample["run"]) for sample in found.values()]
+    return "\n".join(parts)
+
+
+def of_engine(facts: Mapping[str, Any], rows: Sequence[Row], run: Mapping[str, Any]) -> str:
+    """One database."""
+    wrong = judgement(facts, rows)
+    calls = sum(row["count"] for row in rows if row["row"] == "status")
+    load = f"{facts['seconds'] / 60:.0f} minutes at {facts['rate']:.0f} of {facts['capacity']:.0f} calls per second, seed {facts['seed']}"
+    place = f"{run['date']}, {run['machine']}, {run['revision']}"
+    held = "**not all held**" if wrong else "all held"
+    text = f"""### On {ENGINES[facts["engine"]]}
+
+{load}, {place}: {calls:,} calls, {facts["faults_outside"]} faults outside; {held}.
+"""
+    parts = [text, *(f"- {line}\n" for line in wrong[:10]), memories(rows), kinds(rows), statuses(rows)]
+    return "\n".join(parts)
+
+
+def memories(rows: Sequence[Row]) -> str:
+    """Each process."""
+    lines = [
+        [
+            row["process"],
+            f"{row['first_mb']:.1f}",
+            f"{row['last_mb']:.1f}",
+            f"{row['mb_per_hour']:+.2f}",
+            "yes" if row["flat"] else "**no**",
+            f"{row['resident_first_mb']:.0f} / {row['resident_last_mb']:.0f}",
+        ]
+        for row in rows
+        if row["row"] == "memory"
+    ]
+    return table(["process", "own MB, first third", "last third", "MB per hour", "flat", "resident MB"], lines)
+
+
+def kinds(rows: Sequence[Row]) -> str:
+    """How long calls took, from when they were due."""
+    lines = [[row["kind"], f"{row['calls']:,}", f"{row['p50_ms']:.1f}", f"{row['p99_ms']:.1f}"] for row in rows if row["row"] == "kind"]
+    return table(["call", "calls", "p50 ms", "p99 ms"], lines)
+
+
+def statuses(rows: Sequence[Row]) -> str:
+    """What was answered but success."""
+    lines = [
+        [row["kind"], str(row["status"]), row["code"], f"{row['count']:,}"]
+        for row in rows
+        if row["row"] == "status" and not 200 <= row["status"] < 400
+    ]
+    return table(["call", "status", "code", "count"], lines) if lines else ""

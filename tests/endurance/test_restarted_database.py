@@ -1,0 +1,80 @@
+"""PostgreSQL is stopped as by a crash while calls are under way, and started again: the service goes on by itself."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.databases import NO_POSTGRES
+from tests.endurance.own_postgres import own_postgres
+from tests.kill.campaign import finish
+from tests.kill.errands import Callers, Errand, bearer, inventory_errand
+from tests.kill.network import network
+from tests.kill.servers import nursery
+from tests.kill.stage import Stage, stage_on
+
+pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+CALLERS, ENOUGH = 4, 12
+
+
+@dataclass(slots=True)
+class Load:
+    """Callers who never rest: new eSIMs, their keys again, and reads. What they were answered, counted since somebody last looked."""
+
+    stage: Stage
+    callers: Callers
+    errands: list[Errand] = field(default_factory=list[Errand])
+    answers: Counter[int] = field(default_factory=Counter[int])
+    ended: bool = False
+
+    async def call(self, http: httpx.AsyncClient) -> None:
+        """One caller."""
+        tenant = self.stage.tenants[0]
+        while not self.ended:
+            if len(self.errands) < 40:
+                self.errands.append(inventory_errand(self.stage.network, tenant, f"order-{len(self.errands)}"))
+            for errand in self.errands[-1:] + self.errands[:1]:
+                said = await self.callers.issue(http, errand)
+                assert said is not None, "the server hung up"
+                self.answers[said.status_code] += 1
+            read = await http.get("/v1/connectivity/intents", headers=bearer(tenant))
+            self.answers[read.status_code] += 1
+
+    async def seen(self, *statuses: int) -> Counter[int]:
+        """What was answered until there were enough of these from now on."""
+        self.answers.clear()
+        async with asyncio.timeout(30):
+            while sum(self.answers[status] for status in statuses) < ENOUGH:
+                await asyncio.sleep(0.01)
+        return self.answers.copy()
+
+
+async def test_calls_are_refused_while_the_database_is_down_and_none_draws_twice(tmp_path: Path) -> None:
+    with own_postgres() as postgres:
+        if postgres is None:
+            pytest.skip(NO_POSTGRES)
+        async with (
+            network(tmp_path) as upstream,
+            nursery(tmp_path) as born_by,
+            stage_on(postgres.url, tmp_path, upstream, born_by) as stage,
+        ):
+            await stage.servers.start()
+            load = Load(stage, Callers(upstream))
+            async with stage.client() as http:
+                calling = asyncio.gather(*(load.call(http) for _ in range(CALLERS)))
+                await load.seen(200)
+                await asyncio.to_thread(postgres.stop_at_once)
+                down = await load.seen(503)
+                assert down[500] == 0
+                await asyncio.to_thread(postgres.start)
+                await load.seen(200)
+                healed = await load.seen(200)
+                assert healed[503] == healed[500] == 0, healed
+                load.ended = True
+                await calling
+            await stage.servers.kill()
+            assert await finish(stage, load.callers, load.errands) == []
+            assert {errand.decided for errand in load.errands} <= {"ok", "fail"}

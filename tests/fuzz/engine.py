@@ -1,0 +1,187 @@
+"""Schemathesis over a stand: every check; what fails and is not excused."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import schemathesis
+from schemathesis.config import (
+    CacheConfig,
+    CoveragePhaseConfig,
+    DictionaryDefinition,
+    ExamplesPhaseConfig,
+    FuzzingPhaseConfig,
+    GenerationConfig,
+    OperationConfig,
+    OperationsConfig,
+    PhasesConfig,
+    ProjectConfig,
+    ProjectsConfig,
+    SchemathesisConfig,
+    StatefulPhaseConfig,
+)
+from schemathesis.config._auth import AuthConfig
+from schemathesis.config._dictionaries import DictionaryEntry, ParameterDictionaryBinding
+from schemathesis.engine import from_schema
+from schemathesis.engine.events import EngineEvent, EngineFinished, FatalError, NonFatalError, ScenarioFinished
+from schemathesis.filters import FilterSet
+from schemathesis.python.asgi import shutdown_lifespans
+
+from operations.catalogue import CATALOGUE
+from registry.catalogue import AnyOperation
+from tests.contract.stage import INTERNAL, SHOP
+from tests.fuzz.excuses import excused
+from tests.fuzz.stand import Stand, bindings
+
+ALLOWED = {501, 502, 503}
+STEPS = 50
+OFTEN = 0.5
+"""How often a generated call names what is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much of what."""
+
+    examples: int
+    seed: int = 1
+    kind: str = "admin"
+    sequences: bool = False
+    """Sequences of calls in place of each by itself."""
+    shrink: bool = False
+
+
+@dataclass
+class Verdict:
+    """What was asked and what broke."""
+
+    calls: int = 0
+    statuses: Counter[int] = field(default_factory=Counter[int])
+    checks: Counter[str] = field(default_factory=Counter[str])
+    labels: set[str] = field(default_factory=set[str])
+    failures: list[str] = field(default_factory=list[str])
+
+
+def fuzz(stand: Stand, plan: Plan, tell: Callable[[Verdict], None] = lambda verdict: None) -> Verdict:
+    """Ask as the plan says; the house stands as long."""
+    verdict = Verdict()
+    try:
+        schemathesis.openapi.from_asgi("/openapi.json", stand)  # starts it
+        schema = schemathesis.openapi.from_asgi("/openapi.json", stand, config=configuration(stand, plan))
+        for event in from_schema(schema).execute():
+            take(event, verdict)
+            tell(verdict)
+        assert stand.house is not None
+        verdict.failures += [f"{operation}: {error!r}" for _, operation, error in stand.house.world.faults]
+    finally:
+        shutdown_lifespans()
+    verdict.failures += [f"status {status}" for status in verdict.statuses if status >= 500 and status not in ALLOWED]
+    return verdict
+
+
+def configuration(stand: Stand, plan: Plan) -> SchemathesisConfig:
+    """Every check; the same cases in every run of one seed."""
+    generation = GenerationConfig(max_examples=plan.examples, deterministic=True, database="none", no_shrink=not plan.shrink)
+    alone = not plan.sequences
+    phases = PhasesConfig(
+        examples=ExamplesPhaseConfig(enabled=alone),
+        coverage=CoveragePhaseConfig(enabled=alone),
+        fuzzing=FuzzingPhaseConfig(enabled=alone),
+        stateful=StatefulPhaseConfig(enabled=plan.sequences, max_steps=STEPS),
+    )
+    operations, dictionaries = named(stand)
+    project = ProjectConfig(
+        auth=credentials(stand, plan.kind),
+        generation=generation,
+        phases=phases,
+        continue_on_failure=True,
+        workers=1,
+        operations=OperationsConfig(operations=operations),
+    )
+    cache = CacheConfig(enabled=False)
+    return SchemathesisConfig(projects=ProjectsConfig(default=project), seed=plan.seed, dictionaries=dictionaries, cache=cache)
+
+
+def credentials(stand: Stand, kind: str) -> AuthConfig:
+    """Of one kind of caller; those of other programs are known to the admin's runs."""
+    assert stand.furnished is not None and stand.house is not None
+    bearer = stand.furnished.bearers[kind]
+    known = {"bearerAuth": {"bearer": bearer}} if bearer else {}
+    if stand.operation is not None and kind == "admin":
+        known["bearerAuth"] = {"bearer": stand.house.credential(stand.operation, stand.furnished.stage) or bearer}
+    if kind == "admin":
+        known |= {"internalBearer": {"bearer": INTERNAL}, "storefrontBearer": {"bearer": SHOP}}
+    return AuthConfig(openapi=known)
+
+
+def named(stand: Stand) -> tuple[list[OperationConfig], dict[str, DictionaryDefinition]]:
+    """What is there, for each operation that may name it."""
+    assert stand.furnished is not None
+    found: list[OperationConfig] = []
+    dictionaries: dict[str, DictionaryDefinition] = {}
+    for id, given in stand.furnished.inputs.items():
+        parameters: dict[str, Any] = {}
+        for place, value in bindings(CATALOGUE.operations[id], given).items():
+            name = f"{id} {place}"
+            dictionaries[name] = DictionaryDefinition(name, (DictionaryEntry(value, 0),), "values", None)
+            parameters[place] = ParameterDictionaryBinding(name, OFTEN)
+        found.append(OperationConfig(filter_set=only(id), parameters=parameters))
+    return found + neighbours(stand.operation), dictionaries
+
+
+def neighbours(operation: AnyOperation | None) -> list[OperationConfig]:
+    """Other methods of its path are in the document, and are not asked."""
+    others = [o.id for o in CATALOGUE.operations.values() if operation is not None and o.path == operation.path and o.id != operation.id]
+    return [OperationConfig(filter_set=only(id), enabled=False) for id in others]
+
+
+def only(id: str) -> FilterSet:
+    """One operation."""
+    found = FilterSet()
+    found.include(operation_id=id)
+    return found
+
+
+def take(event: EngineEvent, verdict: Verdict) -> None:
+    """Note what an event tells."""
+    if isinstance(event, FatalError):
+        raise event.exception
+    if isinstance(event, NonFatalError):
+        verdict.failures.append(f"{event.label}: {event.value}")
+    elif isinstance(event, EngineFinished):
+        verdict.failures += [f"{failure.operation} {failure.title}\n{failure.message}" for failure in event.failures]
+    elif isinstance(event, ScenarioFinished):
+        recorder = event.recorder
+        answers = [each.response for each in recorder.interactions.values() if each.response is not None]
+        verdict.calls += len(answers)
+        verdict.statuses.update(answer.status_code for answer in answers)
+        verdict.checks.update(check.name for checks in recorder.checks.values() for check in checks)
+        verdict.labels.update(node.value.operation.label for node in recorder.cases.values())
+        verdict.failures += failed(event)
+
+
+def failed(event: ScenarioFinished) -> list[str]:
+    """The failures of one scenario that are ours."""
+    found: list[str] = []
+    for case, checks in event.recorder.checks.items():
+        interaction, label = event.recorder.interactions.get(case), event.recorder.cases[case].value.operation.label
+        response = interaction.response if interaction else None
+        for check in checks:
+            info = check.failure_info
+            status = response.status_code if response else 0
+            if info is None:
+                continue
+            replayed = response is not None and "idempotent-replayed" in response.headers
+            body = refusal(response.content if response else None)
+            if excused(label, check.name, status, body, message=info.failure.message, replayed=replayed):
+                continue
+            answered = response.content.decode(errors="replace")[:600] if response else "no answer"
+            found.append(f"{label} {check.name}: {info.failure.title}\n{info.failure.message}\n{answered}\n{info.code_sample}")
+    return found
+
+
+def refusal(content: bytes | None) -> dict[str, object]:
+    """The body of an answer, where it is an object."""
+    return orjson.loads(content) if content and content[:1] == b"{" else {}

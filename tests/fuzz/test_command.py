@@ -1,0 +1,40 @@
+"""What `python3 ./run fuzz` would find, and that it finds the same again."""
+
+from pathlib import Path
+
+import pytest
+
+from operations.catalogue import CATALOGUE
+from tests.fuzz.engine import Plan, Verdict, fuzz
+from tests.fuzz.main import PARTS, main
+from tests.fuzz.stand import Scope, Stand
+from transports.http.asgi import Receive, Send
+
+PLANS = CATALOGUE.operations["list_connectivity_plans"]
+FEW = Plan(examples=1)
+
+
+class OpenDoor(Stand):
+    """A service that lets everybody in."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self.furnished is not None:
+            kept = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
+            scope = {**scope, "headers": [*kept, (b"authorization", f"Bearer {self.furnished.bearers['admin']}".encode())]}
+        await super().__call__(scope, receive, send)
+
+
+def played(stand: Stand, plan: Plan = FEW) -> Verdict:
+    stand.folder.mkdir()
+    return fuzz(stand, plan)
+
+
+def test_a_door_that_everybody_passes_is_found_and_found_again(tmp_path: Path) -> None:
+    once, again = (played(OpenDoor(tmp_path / name, PLANS)) for name in ("once", "again"))
+    assert "GET /v1/connectivity/plans ignored_auth" in {failure.split(": ")[0] for failure in once.failures}
+    assert (again.calls, again.statuses, sorted(again.failures)) == (once.calls, once.statuses, sorted(once.failures))
+
+
+def test_a_part_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(SystemExit, match=", ".join(PARTS)):
+        main(["call"])

@@ -1,0 +1,36 @@
+"""docs/conformance.md is true: `python -m tests.docs.tables` writes it anew."""
+
+import pytest
+
+from tests.spec.collected import Collected, of_items
+from tests.spec.conformance import PATH, cases_part, introduction, page, rules_part
+from tests.spec.ledgers import carried, cases
+from tests.spec.proofs import FILES, PROOFS
+
+
+def whole(config: pytest.Config, collected: Collected) -> bool:
+    """Whether nothing was left out of this run that the page names."""
+    chosen = config.option.keyword or config.option.markexpr or config.option.deselect or any("::" in word for word in config.args)
+    return not chosen and {name.partition("::")[0] for name in collected} >= FILES
+
+
+@pytest.fixture(scope="module")
+def collected(request: pytest.FixtureRequest) -> Collected:
+    return of_items(request.session.items)
+
+
+def test_the_page_is_what_the_ledgers_and_the_collected_tests_say(request: pytest.FixtureRequest, collected: Collected) -> None:
+    kept = PATH.read_text()
+    if whole(request.config, collected):
+        assert kept == page(collected)
+    else:  # of the operations only the whole run knows
+        assert all(part in kept for part in (introduction(), rules_part(), cases_part()))
+
+
+def test_every_test_that_the_page_names_is_collected(request: pytest.FixtureRequest, collected: Collected) -> None:
+    if not whole(request.config, collected):
+        return
+    listed = [*carried().values(), *(case.tests for case in cases())]
+    wanted = {test for tests in listed for test in tests} | {proof.test for proof in PROOFS}
+    files = {name.partition("::")[0] for name in collected}
+    assert sorted(test for test in wanted - set(collected) if test.partition("::")[0] in files) == []

@@ -1,0 +1,79 @@
+"""llms.txt: the service in a page of links, for programs that read before they call (the convention of llmstxt.org)."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+from registry.catalogue import AnyOperation, Catalogue
+from registry.ports import Site
+from transports.openapi.page import OpenapiPage
+from transports.openapi.representation import Representation
+
+PATH = "/llms.txt"
+TITLE = "Connectivity reseller"
+ABOUT = (
+    "A self-hosted service for resellers of mobile connectivity: it issues eSIMs, looks after lines, sells in shops, and invoices usage. "
+    "The same operations are an HTTP/JSON API, tools of an MCP server and a command line."
+)
+RULES = (
+    "Send `Authorization: Bearer <key>`. Where a write takes an `Idempotency-Key`, repeat it with the same key, never with a new one, "
+    "until there is an answer.",
+    "202 with a `confirm_token` means that nothing was done: ask your user, then call again with the token.",
+    "A refusal is JSON with `error`, `code`, often `param` and `hint`: do what the hint says.",
+)
+GUIDES = (
+    ("Guide for agent builders", "docs/guide-agents.md", "MCP, toolsets, keys that may do less, confirmations, repeating, pages, errors"),
+    ("A tour", "docs/tour.md", "each part of the service once, by commands that can be pasted"),
+    ("Issuing eSIMs", "docs/issuance.md", "what an idempotency key promises, and what to do when an outcome is unknown"),
+    ("Webhooks", "docs/webhooks.md", "signatures, tries, replay"),
+    ("People and keys", "docs/identity.md", "sign-up, logins, restricted keys, roles"),
+    ("Intelligence", "docs/intelligence.md", "what each composite answers, how its figures are made and how good they are"),
+    ("Guide for operators", "docs/guide-operators.md", "running it: settings, databases, backups, keys, what to watch"),
+)
+Link = Callable[[str, AnyOperation], str]
+
+
+def llms_text(catalogue: Catalogue, site: Site | None = None) -> str:
+    """With a site, its addresses; without one, the files of the source tree."""
+    return served(catalogue, site) if site else committed(catalogue)
+
+
+def served(catalogue: Catalogue, site: Site) -> str:
+    """What a server says of itself."""
+    lines = [
+        "## Doors",
+        "",
+        f"- [MCP]({site.mcp_url}): Streamable HTTP; `?toolsets=core` shows little, `?toolsets=all` everything, `?read_only=true` no writes",
+        f"- [OpenAPI 3.1]({origin(site)}/openapi.json): the HTTP/JSON API",
+        f"- [Reference]({site.docs_url}): every operation with examples",
+        "",
+    ]
+    return text(lines, catalogue, lambda toolset, operation: f"{site.docs_url}/{toolset}/{operation.id}")
+
+
+def committed(catalogue: Catalogue) -> str:
+    """What the source tree has."""
+    lines = ["## Guides", "", *(f"- [{title}]({path}): {about}" for title, path, about in GUIDES), ""]
+    return text(lines, catalogue, lambda toolset, operation: f"docs/reference/{toolset}.md#{operation.id}")
+
+
+def text(first: list[str], catalogue: Catalogue, link: Link) -> str:
+    """Heading, summary, rules, the first section, and a section for each toolset."""
+    lines = [f"# {TITLE}", "", f"> {ABOUT}", "", *(f"- {rule}" for rule in RULES), "", *first]
+    for toolset in catalogue.toolsets:
+        shown = [f"- [{each.id}]({link(toolset.name, each)}): {each.summary}" for each in toolset.operations()]
+        lines += [f"## {toolset.name}", "", toolset.summary, "", *shown, ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def origin(site: Site) -> str:
+    """Where the pages are that have no address of their own."""
+    return site.base_url.rstrip("/")
+
+
+class LlmsPage(OpenapiPage):
+    """GET /llms.txt, served as the OpenAPI document is."""
+
+    @cached_property
+    def representation(self) -> Representation:
+        """The text, made once."""
+        return Representation(llms_text(self._catalogue, self._site).encode(), "text/plain; charset=utf-8", "public, max-age=300")
