@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.contestant import OCS_TOKEN, ROOT, Contestant, await_health, environment, free_port, wired
 from benchmarks.load import run_ask
 from benchmarks.requests import head
-from operations.services.api_key import new_api_key
+from operations.services.people.api_key import new_api_key
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from registry.limits import Role, Tier

@@ -7,9 +7,9 @@ from clients.model.port import Model
 from clients.ocs.pool import OcsPool
 from clients.payments.port import Processor
 from clients.webhooks.addresses import Network
-from operations.services.read_cache import ReadCache
-from operations.services.stock import StockRoom
-from operations.services.usage_weeks import UsageWeeks
+from operations.services.issuing.stock import StockRoom
+from operations.services.network.read_cache import ReadCache
+from operations.services.network.usage_weeks import UsageWeeks
 from registry.clock import Clock
 from registry.context import Context
 from registry.ids import Ids

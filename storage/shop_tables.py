@@ -59,7 +59,7 @@ class StorefrontOrderTable(Named, table=True):
     `status`: pending_payment, paid, provisioning, ready, failed or needs_review; what becomes of a ready eSIM afterwards is told by the
     ledger's row, whose key is the order's id. `bought` is the plan as it was sold. `payee` is the account at the payment processor,
     `session` the checkout there. `refund`: null, owed, sending, unknown, done or failed. `before` is what was noted of the line
-    before a top-up was sent (operations/services/top_up_evidence.py). `owner` is the process that sends it, `lease` who works on it,
+    before a top-up was sent (operations/services/shop/top_up_evidence.py). `owner` is the process that sends it, `lease` who works on it,
     `due_ms` when somebody is to look at it next.
     """
 

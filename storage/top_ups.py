@@ -1,7 +1,7 @@
 """Top-ups of orders' eSIMs: the conditional moves of their rows, from paid to what became of them.
 
 paid -> provisioning -> ready | failed | needs_review -> ready | failed; provisioning -> paid where it surely never left.
-What fails goes by way of the refund (operations/services/order_refund.py); here is what holds a row still for that.
+What fails goes by way of the refund (operations/services/shop/order_refund.py); here is what holds a row still for that.
 """
 
 import math

@@ -26,9 +26,9 @@ from clients.sandbox.ocs.state import World as Network
 from clients.sandbox.payments.sandbox import PaymentsSandbox
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
-from operations.services.api_key import new_api_key
-from operations.services.read_cache import ReadCache
-from operations.services.stock import StockRoom
+from operations.services.issuing.stock import StockRoom
+from operations.services.network.read_cache import ReadCache
+from operations.services.people.api_key import new_api_key
 from registry.catalogue import Catalogue
 from registry.ids import base32
 from registry.limits import Limits, Role, Tier

@@ -6,7 +6,7 @@ from typing import cast
 import anyio
 
 from operations.catalogue import CATALOGUE
-from operations.services.demo import Demo
+from operations.services.demo.organisation import Demo
 from registry.call import Reply
 from registry.catalogue import Catalogue
 from registry.errors import Refusal

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from operations.deps import Deps
-from operations.services.reconciliation import Reconciliation
+from operations.services.issuing.reconciliation import Reconciliation
 from registry.clock import Clock
 from storage.orphans import any_orphans, recover_orphans
 from storage.store import Store

@@ -11,8 +11,8 @@ import anyio
 import anyio.lowlevel
 
 from clients.mail.letter import Attachment, Letter, MailFailed, MailTransport
-from operations.services.letters import open_letter
-from operations.services.qr_picture import picture
+from operations.services.issuing.qr_picture import picture
+from operations.services.people.letters import open_letter
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
 from registry.ids import Ids

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from operations.deps import Deps
+from operations.intelligence.scheduling.runs import LEASE_SECONDS, ScheduleRuns
 from operations.intelligence.sheets.every import SHEETS
-from operations.services.schedule_runs import LEASE_SECONDS, ScheduleRuns
 from transports.chores import Chore
 
 EVERY_SECONDS = 1.0

@@ -1,6 +1,6 @@
 """The chore that forgets what has outlived its time."""
 
-from operations.services.browser_sessions import IDLE
+from operations.services.people.browser_sessions import IDLE
 from registry.clock import Clock
 from registry.policy import period_of
 from storage.allowances import sweep_allowances

@@ -12,10 +12,10 @@ from clients.http import Outbound
 from clients.webhooks.sender import Sender
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
-from operations.services.demo import Demo, ensure_demo, leave_payee
-from operations.services.read_cache import ReadCache
-from operations.services.session_tokens import SCOPES, issuer_of
-from operations.services.stock import StockRoom
+from operations.services.demo.organisation import Demo, ensure_demo, leave_payee
+from operations.services.issuing.stock import StockRoom
+from operations.services.network.read_cache import ReadCache
+from operations.services.people.session_tokens import SCOPES, issuer_of
 from registry.clock import Clock, SystemClock
 from registry.errors import StoreUnavailable
 from registry.ids import Ids, SystemIds

@@ -7,8 +7,8 @@ from clients.identity.jwks import JwksCache, fetch_over
 from clients.identity.refusal import TokenRefused
 from clients.identity.tokens import Verifier
 from operations.deps import Deps
-from operations.services.session_tokens import issuer_of
-from operations.services.signing_keys import key_set
+from operations.services.people.session_tokens import issuer_of
+from operations.services.people.signing_keys import key_set
 from registry.call import Surface
 from registry.clock import Clock
 from registry.errors import Unauthorized

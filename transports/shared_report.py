@@ -1,6 +1,6 @@
 """A share link that leads to no report, as somebody before a browser sees it; programs get the refusal's JSON."""
 
-from operations.services.report_page import dead_link, headers
+from operations.intelligence.reports.page import dead_link, headers
 from registry.call import Reply
 from registry.errors import Refusal
 from transports.http.asgi import HttpScope

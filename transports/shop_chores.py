@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from operations.deps import Deps
-from operations.services.order_fulfilment import Fulfilment
+from operations.services.shop.order_fulfilment import Fulfilment
 from transports.chores import Chore
 
 FULFILMENT_SECONDS = 1.0

@@ -6,7 +6,7 @@ from typing import Protocol
 import anyio
 
 from clients.webhooks.sender import Sender
-from operations.services.delivery import Claimed, Deliveries
+from operations.services.webhooks.delivery import Claimed, Deliveries
 from registry.clock import Clock
 from registry.ids import Ids
 from storage.outbox import LEASE_MS, Outcome

@@ -8,10 +8,10 @@ from typing_extensions import TypedDict
 from clients.ocs.wire.members import keeps_unknown
 from clients.ocs.wire.reseller import ResellerAccounts
 from operations.deps import Ctx
-from operations.services.passing import Data, listed
-from operations.services.reached import AccountGone, Upstream
-from operations.services.resellers import ResellerPage, of_reseller
-from operations.services.upstream import reach, reseller_for
+from operations.services.network.passing import Data, listed
+from operations.services.network.reached import AccountGone, Upstream
+from operations.services.network.resellers import ResellerPage, of_reseller
+from operations.services.network.upstream import reach, reseller_for
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from operations.deps import Ctx
-from operations.services.accounts import AccountRef, OwnAccount, own_account
-from operations.services.balances import BalanceChange, BalanceChanged, ManagedBalance, refuse_gift, sent
-from operations.services.passing import Data
-from operations.services.reached import AccountGone, Upstream
+from operations.services.network.accounts import AccountRef, OwnAccount, own_account
+from operations.services.network.balances import BalanceChange, BalanceChanged, ManagedBalance, refuse_gift, sent
+from operations.services.network.passing import Data
+from operations.services.network.reached import AccountGone, Upstream
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, Once, operation

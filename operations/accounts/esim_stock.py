@@ -9,9 +9,9 @@ from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.members import keeps_unknown
 from clients.ocs.wire.reseller import AccountStock, SponsorStock
 from operations.deps import Ctx
-from operations.services.accounts import AccountRef, OwnAccount, own_account
-from operations.services.passing import Data
-from operations.services.reached import AccountGone
+from operations.services.network.accounts import AccountRef, OwnAccount, own_account
+from operations.services.network.passing import Data
+from operations.services.network.reached import AccountGone
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

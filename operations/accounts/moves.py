@@ -6,11 +6,11 @@ from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.accounts import AccountRef, UpstreamId, own_account, require_account
-from operations.services.line_range import SHORTEST, LineRange, RangeType, members
-from operations.services.passing import Data
-from operations.services.reached import Upstream
-from operations.services.visible import require_visible
+from operations.services.network.accounts import AccountRef, UpstreamId, own_account, require_account
+from operations.services.network.line_range import SHORTEST, LineRange, RangeType, members
+from operations.services.network.passing import Data
+from operations.services.network.reached import Upstream
+from operations.services.network.visible import require_visible
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation

@@ -9,11 +9,11 @@ from clients.ocs.numbers import balance_amount
 from clients.ocs.wire.members import Json, keeps_unknown
 from clients.ocs.wire.reseller import ChargingInfo, ResellerInfo, TrafficInfo
 from operations.deps import Ctx
-from operations.services.passing import Data
-from operations.services.public_urls import without_secrets
-from operations.services.reached import Upstream
-from operations.services.resellers import ResellerQuery, of_reseller
-from operations.services.upstream import reach, reseller_for
+from operations.services.network.passing import Data
+from operations.services.network.public_urls import without_secrets
+from operations.services.network.reached import Upstream
+from operations.services.network.resellers import ResellerQuery, of_reseller
+from operations.services.network.upstream import reach, reseller_for
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

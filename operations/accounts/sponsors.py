@@ -2,9 +2,9 @@
 
 from clients.ocs.wire.reseller import Sponsor
 from operations.deps import Ctx
-from operations.services.passing import Data, listed
-from operations.services.resellers import ResellerPage, of_reseller
-from operations.services.upstream import reach, reseller_for
+from operations.services.network.passing import Data, listed
+from operations.services.network.resellers import ResellerPage, of_reseller
+from operations.services.network.upstream import reach, reseller_for
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

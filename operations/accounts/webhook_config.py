@@ -8,10 +8,10 @@ from typing_extensions import TypedDict
 from clients.ocs.wire.members import Json
 from clients.ocs.wire.reseller import ResellerInfo
 from operations.deps import Ctx
-from operations.services.passing import Data
-from operations.services.public_urls import without_secrets
-from operations.services.resellers import ResellerQuery, of_reseller
-from operations.services.upstream import reach, reseller_for
+from operations.services.network.passing import Data
+from operations.services.network.public_urls import without_secrets
+from operations.services.network.resellers import ResellerQuery, of_reseller
+from operations.services.network.upstream import reach, reseller_for
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

@@ -8,11 +8,11 @@ from pydantic import Field, model_validator
 
 from clients.model.failure import ModelError, ModelFailure
 from clients.model.port import Message, Model
+from operations.assistant.allowance import Allowance, over_allowance, read_allowance, reserve_call
+from operations.assistant.events import event, kept_alive
+from operations.assistant.talk import CALLS, CHARACTERS, Talk
+from operations.assistant.tools import Toolbox
 from operations.deps import Ctx
-from operations.services.assistant_allowance import Allowance, over_allowance, read_allowance, reserve_call
-from operations.services.assistant_events import event, kept_alive
-from operations.services.assistant_talk import CALLS, CHARACTERS, Talk
-from operations.services.assistant_tools import Toolbox
 from registry.errors import BadRequest, QuotaExceeded, Refusal
 from registry.model import Document, Events, FieldRule, Input
 from registry.operation import Example, operation

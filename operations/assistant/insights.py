@@ -9,10 +9,10 @@ from typing_extensions import TypedDict
 
 from clients.model.failure import ModelError
 from clients.model.port import Delta, Message, Model
+from operations.assistant.allowance import Allowance, read_allowance, reserve_call
+from operations.assistant.cards import INSTRUCTION, Card, measured_cards, question, written_cards
+from operations.assistant.figures import Gathered, gather
 from operations.deps import Ctx
-from operations.services.assistant_allowance import Allowance, read_allowance, reserve_call
-from operations.services.assistant_cards import INSTRUCTION, Card, measured_cards, question, written_cards
-from operations.services.assistant_figures import Gathered, gather
 from registry.model import CamelInput
 from registry.operation import Example, operation
 

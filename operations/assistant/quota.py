@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from operations.assistant.allowance import Allowance, read_allowance
 from operations.deps import Ctx
-from operations.services.assistant_allowance import Allowance, read_allowance
 from registry.model import Nothing
 from registry.operation import Example, operation
 

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from clients.payments.records import Money
 from operations.deps import Ctx
-from operations.services.connect import account_of
+from operations.services.payments.connect import account_of
 from registry.model import Nothing
 from registry.operation import Example, operation
 

@@ -2,9 +2,9 @@
 
 from operations.billing.record_page import RecordPage, read_page
 from operations.deps import Ctx
-from operations.services.charge_refunds import refunded_of
-from operations.services.connect import account_of
-from operations.services.payment_records import ChargeRecord, shown
+from operations.services.payments.charge_refunds import refunded_of
+from operations.services.payments.connect import account_of
+from operations.services.payments.payment_records import ChargeRecord, shown
 from operations.vocabulary import ListOf, page
 from registry.errors import BadRequest
 from registry.operation import Example, operation

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from operations.deps import Ctx
-from operations.services.connect_view import ACTIVE, ConnectStatus, ask_account, shown
+from operations.services.payments.connect_view import ACTIVE, ConnectStatus, ask_account, shown
 from registry.model import Nothing
 from registry.operation import Example, operation
 

@@ -3,7 +3,7 @@
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.connect import own_dashboard, require_account
+from operations.services.payments.connect import own_dashboard, require_account
 from registry.errors import Conflict
 from registry.limits import Scope
 from registry.model import Nothing

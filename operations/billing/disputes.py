@@ -8,11 +8,11 @@ from pydantic import Field
 from clients.payments.records import Dispute, Evidence
 from operations.billing.record_page import RecordPage, read_page
 from operations.deps import Ctx, Deps
-from operations.services.connect import require_account
-from operations.services.payment_attempts import processor_key
-from operations.services.payment_intake import take_word
-from operations.services.payment_records import CLOSED, DisputeRecord, dispute_shown, shown
-from operations.services.processor_ids import ProcessorId
+from operations.services.payments.connect import require_account
+from operations.services.payments.payment_attempts import processor_key
+from operations.services.payments.payment_intake import take_word
+from operations.services.payments.payment_records import CLOSED, DisputeRecord, dispute_shown, shown
+from operations.services.payments.processor_ids import ProcessorId
 from operations.vocabulary import ListOf, page
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.limits import Scope

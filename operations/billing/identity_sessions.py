@@ -6,8 +6,8 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
+from operations.services.payments.return_url import ReturnUrl
 from operations.services.plain_line import plain_line
-from operations.services.return_url import ReturnUrl
 from registry.errors import Conflict, NotFound
 from registry.limits import Scope
 from registry.model import Input

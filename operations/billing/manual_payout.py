@@ -8,10 +8,10 @@ from pydantic import Field
 from clients.payments.records import Payout
 from operations.billing.payouts import PAID_OUT
 from operations.deps import Ctx, Deps
-from operations.services.connect import not_connected, require_account
-from operations.services.payment_attempts import mend_answer, new_attempt
-from operations.services.payment_dispatch import send_once
-from operations.services.payment_records import PayoutRecord
+from operations.services.payments.connect import not_connected, require_account
+from operations.services.payments.payment_attempts import mend_answer, new_attempt
+from operations.services.payments.payment_dispatch import send_once
+from operations.services.payments.payment_records import PayoutRecord
 from registry.errors import Conflict
 from registry.limits import Scope
 from registry.model import Input

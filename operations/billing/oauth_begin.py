@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.return_url import ReturnUrl, own_page
+from operations.services.payments.return_url import ReturnUrl, own_page
 from operations.services.secret_token import new_token
 from registry.errors import NotSupported
 from registry.limits import Scope

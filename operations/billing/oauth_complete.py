@@ -8,9 +8,9 @@ from clients.payments.failure import AccountDetached, KeyRefused
 from clients.payments.records import Account
 from operations.billing.oauth_begin import digest_of
 from operations.deps import Ctx
-from operations.services.connect import account_of
-from operations.services.connect_status import kind_of, status_of
-from operations.services.connect_view import ACTIVE, ConnectStatus, catch_up, shown
+from operations.services.payments.connect import account_of
+from operations.services.payments.connect_status import kind_of, status_of
+from operations.services.payments.connect_view import ACTIVE, ConnectStatus, catch_up, shown
 from registry.errors import BadRequest, Conflict, NotFound, Refusal
 from registry.limits import Scope
 from registry.model import Input

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from clients.payments.records import Interval, Schedule, Weekday
 from operations.deps import Ctx
-from operations.services.connect import own_payments_account
+from operations.services.payments.connect import own_payments_account
 from registry.errors import Conflict
 from registry.limits import Scope
 from registry.model import FieldRule, Input, Nothing

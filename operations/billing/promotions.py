@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from clients.payments.records import Money, NewPromotion
 from operations.connectivity.shapes import Currency
 from operations.deps import Ctx
-from operations.services.connect import account_of
+from operations.services.payments.connect import account_of
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import BadRequest, Conflict, NotFound, ProviderError, Refusal
 from registry.limits import Scope

@@ -1,8 +1,8 @@
 """A page of what the processor told of an organisation's money, from our own records."""
 
 from operations.deps import Ctx
-from operations.services.connect import account_of
-from operations.services.processor_ids import After
+from operations.services.payments.connect import account_of
+from operations.services.payments.processor_ids import After
 from operations.vocabulary import Limit
 from registry.errors import BadRequest
 from registry.model import Input

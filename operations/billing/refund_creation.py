@@ -8,12 +8,12 @@ from pydantic import Field
 from clients.payments.records import Refund
 from operations.billing.refunds import REFUNDED
 from operations.deps import Ctx, Deps
-from operations.services.charge_refunds import left_of, reserve
-from operations.services.connect import not_connected, require_account
-from operations.services.payment_attempts import mend_answer, new_attempt, send_refund
-from operations.services.payment_dispatch import send_once
-from operations.services.payment_records import ChargeRecord, RefundRecord, record_of, shown
-from operations.services.processor_ids import ProcessorId
+from operations.services.payments.charge_refunds import left_of, reserve
+from operations.services.payments.connect import not_connected, require_account
+from operations.services.payments.payment_attempts import mend_answer, new_attempt, send_refund
+from operations.services.payments.payment_dispatch import send_once
+from operations.services.payments.payment_records import ChargeRecord, RefundRecord, record_of, shown
+from operations.services.payments.processor_ids import ProcessorId
 from registry.errors import BadRequest, Conflict, NotFound
 from registry.limits import Scope
 from registry.model import Input

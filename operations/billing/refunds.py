@@ -2,7 +2,7 @@
 
 from operations.billing.record_page import RecordPage, read_page
 from operations.deps import Ctx
-from operations.services.payment_records import RefundRecord, shown
+from operations.services.payments.payment_records import RefundRecord, shown
 from operations.vocabulary import ListOf, page
 from registry.errors import BadRequest
 from registry.operation import Example, operation

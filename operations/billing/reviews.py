@@ -7,8 +7,8 @@ from typing_extensions import TypedDict
 
 from clients.payments.records import Review
 from operations.deps import Ctx
-from operations.services.connect import account_of, own_payments_account
-from operations.services.processor_ids import After, ProcessorId
+from operations.services.payments.connect import account_of, own_payments_account
+from operations.services.payments.processor_ids import After, ProcessorId
 from operations.vocabulary import Limit, ListOf
 from registry.errors import Conflict, NotFound, NotSupported
 from registry.limits import Scope

@@ -6,9 +6,9 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.connect import account_of, own_payments_account
+from operations.services.payments.connect import account_of, own_payments_account
+from operations.services.payments.processor_ids import After, ProcessorId
 from operations.services.plain_line import plain_line
-from operations.services.processor_ids import After, ProcessorId
 from operations.vocabulary import Limit, ListOf
 from registry.errors import Conflict, NotFound
 from registry.limits import Scope

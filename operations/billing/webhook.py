@@ -8,10 +8,10 @@ from typing_extensions import TypedDict
 from clients.payments.port import BadEvent
 from clients.payments.records import Account, ApplicationFee, Charge, CheckoutSession, Dispute, Event, Payout, ProcessorInvoice, Refund
 from operations.deps import Ctx, Deps
-from operations.services.connect_status import detach, take_account
-from operations.services.invoice_payment import take_payment
-from operations.services.order_payment import take_checkout
-from operations.services.payment_intake import take_word
+from operations.services.payments.connect_status import detach, take_account
+from operations.services.payments.invoice_payment import take_payment
+from operations.services.payments.payment_intake import take_word
+from operations.services.shop.order_payment import take_checkout
 from registry.call import Call
 from registry.caller import Caller
 from registry.errors import BadRequest, Unauthorized

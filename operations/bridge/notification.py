@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, V
 
 from operations.connectivity.moment import LATEST
 from operations.connectivity.observations import padded
-from operations.services.mobile_countries import country_of
+from operations.services.network.mobile_countries import country_of
 from operations.vocabulary import Iccid, Mcc, Mnc
 from registry.model import CamelInput
 from storage.observations import PackageUse, Sighting

@@ -7,8 +7,8 @@ from typing_extensions import TypedDict
 
 from operations.connectivity.shapes import IntentId
 from operations.deps import Ctx
-from operations.services.event_body import Event, event_of
 from operations.services.per_minute import minute_of, too_often
+from operations.services.webhooks.event_body import Event, event_of
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import NotFound, QuotaExceeded
 from registry.ids import Ids

@@ -5,7 +5,7 @@ from typing import cast
 import orjson
 
 from operations.connectivity.shapes import Intent, Status
-from operations.services.esim_profile import Profile, esim_of, open_profile
+from operations.services.issuing.esim_profile import Profile, esim_of, open_profile
 from storage.intents import IntentRow
 from storage.sealing import Keyring
 

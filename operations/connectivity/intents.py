@@ -10,11 +10,11 @@ from operations.connectivity.plan_choice import LiveChoice, choose_plan, live_pl
 from operations.connectivity.plans import TEST_PLANS
 from operations.connectivity.shapes import Intent, IntentId, Plan
 from operations.deps import Ctx
-from operations.services.intent_purpose import IntentPurpose, processing
-from operations.services.issuance import Issue, issue_test
-from operations.services.ledger import Order, draw
-from operations.services.purpose import TakenBack
-from operations.services.upstream import reach
+from operations.services.issuing.intent_purpose import IntentPurpose, processing
+from operations.services.issuing.issuance import Issue, issue_test
+from operations.services.issuing.ledger import Order, draw
+from operations.services.issuing.purpose import TakenBack
+from operations.services.network.upstream import reach
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import NotFound, OcsError, OrgNotConnected, Refusal, UpgradeRequired
 from registry.limits import Scope

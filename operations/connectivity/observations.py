@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from operations.connectivity.moment import Moment
 from operations.deps import Ctx
-from operations.services.mobile_countries import country_of
+from operations.services.network.mobile_countries import country_of
 from operations.vocabulary import Mcc, Mnc
 from registry import teaching
 from registry.errors import BadRequest

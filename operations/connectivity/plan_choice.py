@@ -7,10 +7,10 @@ from operations.connectivity.plans import TEST_PLANS, priced_catalogue
 from operations.connectivity.products import no_such_product, plan_of
 from operations.connectivity.shapes import Plan
 from operations.deps import Ctx
-from operations.services.purpose import require_kept
-from operations.services.reached import AccountGone, Upstream
-from operations.services.templates import find_template
-from operations.services.upstream import reach
+from operations.services.issuing.purpose import require_kept
+from operations.services.network.reached import AccountGone, Upstream
+from operations.services.network.templates import find_template
+from operations.services.network.upstream import reach
 from registry.errors import NotFound, OcsError, OrgNotConnected, UpgradeRequired
 from registry.limits import Scope
 from registry.policy import require_connection

@@ -8,9 +8,9 @@ from pydantic import Field
 from operations.connectivity.products import plan_of
 from operations.connectivity.shapes import Plan
 from operations.deps import Ctx
-from operations.services.live_plans import live_plans
-from operations.services.reached import Upstream
-from operations.services.upstream import reach
+from operations.services.network.live_plans import live_plans
+from operations.services.network.reached import Upstream
+from operations.services.network.upstream import reach
 from operations.vocabulary import ListOf, StartingAfter, page
 from registry.model import Input
 from registry.operation import Example, operation

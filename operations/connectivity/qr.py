@@ -6,8 +6,8 @@ from pydantic import Field
 
 from operations.connectivity.intents import IntentRef, get_connectivity_intent, no_such_intent
 from operations.deps import Ctx
-from operations.services.esim_profile import open_profile
-from operations.services.qr_picture import picture
+from operations.services.issuing.esim_profile import open_profile
+from operations.services.issuing.qr_picture import picture
 from registry.errors import Conflict, NotFound
 from registry.model import Document
 from registry.operation import Example, operation

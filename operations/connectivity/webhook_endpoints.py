@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from clients.webhooks.signature import SECRET_BYTES, new_secret
 from operations.deps import Ctx
 from operations.services.per_minute import minute_of, too_often
-from operations.services.webhook_address import check_address
+from operations.services.webhooks.webhook_address import check_address
 from operations.vocabulary import ListOf, page
 from registry.errors import BadRequest, Conflict, NotFound, QuotaExceeded
 from registry.limits import Scope

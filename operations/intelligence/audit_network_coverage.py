@@ -8,15 +8,15 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.accounts import UpstreamId
-from operations.services.coverage_audit import FRESH_DAYS, Audit, audit_of
-from operations.services.coverage_rows import NetworkSum, Row
-from operations.services.coverage_verdicts import Action, Outside, Verdict
-from operations.services.euros import euros
-from operations.services.finding import Finding, finding
-from operations.services.network_told import NetworkTold, told
-from operations.services.reached import AccountGone
-from operations.services.upstream import reach
+from operations.intelligence.costs.euros import euros
+from operations.intelligence.coverage.audit import FRESH_DAYS, Audit, audit_of
+from operations.intelligence.coverage.rows import NetworkSum, Row
+from operations.intelligence.coverage.verdicts import Action, Outside, Verdict
+from operations.intelligence.finding import Finding, finding
+from operations.intelligence.lines.network_told import NetworkTold, told
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.reached import AccountGone
+from operations.services.network.upstream import reach
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput

@@ -10,16 +10,16 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.churn_score import BANDS, Band, Score, Signs, scored, sentences
-from operations.services.churn_signs import signs_of
-from operations.services.finding import Factor, Finding, Incomplete, finding, gaps
-from operations.services.fleet_reading import FleetLine, fleet_of, read_each
-from operations.services.kept_finding import kept_finding
-from operations.services.line_calendar import whole_days
-from operations.services.line_standing import NotInUse, Standing, not_in_use, sorted_by_standing
-from operations.services.lines_asked import Asked, LinesAsked, lines_asked
-from operations.services.ranking import page_of
-from operations.services.reached import Upstream
+from operations.intelligence.churn.score import BANDS, Band, Score, Signs, scored, sentences
+from operations.intelligence.churn.signs import signs_of
+from operations.intelligence.finding import Factor, Finding, Incomplete, finding, gaps
+from operations.intelligence.fleet.reading import FleetLine, fleet_of, read_each
+from operations.intelligence.kept_finding import kept_finding
+from operations.intelligence.lines.asked import Asked, LinesAsked, lines_asked
+from operations.intelligence.lines.calendar import whole_days
+from operations.intelligence.lines.standing import NotInUse, Standing, not_in_use, sorted_by_standing
+from operations.intelligence.ranking import page_of
+from operations.services.network.reached import Upstream
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

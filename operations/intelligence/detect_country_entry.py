@@ -6,11 +6,11 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.coverage_map import Code, code_of
-from operations.services.finding import Finding, finding
-from operations.services.lines import Line, LineRef, own_line
-from operations.services.mobile_countries import COUNTRIES, NETWORKS, country_of
-from operations.services.utc_moment import seconds_of
+from operations.intelligence.coverage.map import Code, code_of
+from operations.intelligence.finding import Finding, finding
+from operations.services.network.lines import Line, LineRef, own_line
+from operations.services.network.mobile_countries import COUNTRIES, NETWORKS, country_of
+from operations.services.network.utc_moment import seconds_of
 from operations.subscribers.country_history import visible_accounts
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope

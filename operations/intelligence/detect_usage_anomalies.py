@@ -9,18 +9,18 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.euros import euros
-from operations.services.finding import Finding, Incomplete, finding, gaps
-from operations.services.fleet_reading import FleetLine, fleet_of, read_each
-from operations.services.kept_finding import kept_finding
-from operations.services.line_anomalies import Anomaly, Judged, Kind, Word, judged
-from operations.services.line_calendar import calendar_of, whole_days
-from operations.services.line_standing import NotInUse, Standing, not_in_use, sorted_by_standing
-from operations.services.line_use import use_of
-from operations.services.lines_asked import Asked, LinesAsked, lines_asked
-from operations.services.ranking import page_of
-from operations.services.reached import Upstream
-from operations.services.usage_spikes import ALARMS_PER_1000, THRESHOLD
+from operations.intelligence.anomalies.line import Anomaly, Judged, Kind, Word, judged
+from operations.intelligence.anomalies.spikes import ALARMS_PER_1000, THRESHOLD
+from operations.intelligence.costs.euros import euros
+from operations.intelligence.finding import Finding, Incomplete, finding, gaps
+from operations.intelligence.fleet.reading import FleetLine, fleet_of, read_each
+from operations.intelligence.kept_finding import kept_finding
+from operations.intelligence.lines.asked import Asked, LinesAsked, lines_asked
+from operations.intelligence.lines.calendar import calendar_of, whole_days
+from operations.intelligence.lines.standing import NotInUse, Standing, not_in_use, sorted_by_standing
+from operations.intelligence.lines.use import use_of
+from operations.intelligence.ranking import page_of
+from operations.services.network.reached import Upstream
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

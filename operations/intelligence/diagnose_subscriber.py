@@ -7,18 +7,18 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.coverage_map import CoverageMap
-from operations.services.diagnosis_facts import Facts, Part, facts_of
-from operations.services.diagnosis_rules import Cause, Found, Rule, Value, causes_of, speed_of
-from operations.services.diagnosis_steps import STEPS, Effect, effect_of, steps_of
-from operations.services.euros import euros
-from operations.services.finding import Finding, finding
-from operations.services.lines import Line, LineRef, own_line
-from operations.services.network_told import NetworkTold, told
-from operations.services.package_state import PackageState
-from operations.services.profile_stage import current_row
-from operations.services.upstream_text import plain
-from operations.services.utc_moment import seconds_of
+from operations.intelligence.costs.euros import euros
+from operations.intelligence.coverage.map import CoverageMap
+from operations.intelligence.diagnosis.facts import Facts, Part, facts_of
+from operations.intelligence.diagnosis.rules import Cause, Found, Rule, Value, causes_of, speed_of
+from operations.intelligence.diagnosis.steps import STEPS, Effect, effect_of, steps_of
+from operations.intelligence.finding import Finding, finding
+from operations.intelligence.lines.network_told import NetworkTold, told
+from operations.intelligence.lines.profile_stage import current_row
+from operations.intelligence.upstream_text import plain
+from operations.services.network.lines import Line, LineRef, own_line
+from operations.services.network.package_state import PackageState
+from operations.services.network.utc_moment import seconds_of
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation

@@ -6,16 +6,16 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.accounts import UpstreamId
-from operations.services.euros import euros
-from operations.services.finding import Factor, Finding, finding
-from operations.services.fleet_lines import Counts
-from operations.services.fleet_score import ToDo
-from operations.services.fleet_survey import AccountHealth, health_of
-from operations.services.passing import after
-from operations.services.reached import AccountGone
-from operations.services.upstream import reach
-from operations.services.upstream_text import plain
+from operations.intelligence.costs.euros import euros
+from operations.intelligence.finding import Factor, Finding, finding
+from operations.intelligence.fleet.lines import Counts
+from operations.intelligence.fleet.score import ToDo
+from operations.intelligence.fleet.survey import AccountHealth, health_of
+from operations.intelligence.upstream_text import plain
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.passing import after
+from operations.services.network.reached import AccountGone
+from operations.services.network.upstream import reach
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput

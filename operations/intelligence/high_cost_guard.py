@@ -3,8 +3,8 @@
 from pydantic import ConfigDict
 
 from operations.deps import Ctx, Deps
+from operations.intelligence.finding import Finding
 from operations.intelligence.high_cost_subscribers import FleetCosts
-from operations.services.finding import Finding
 from registry.call import Call
 from registry.caller import Caller
 from registry.errors import MethodNotAllowed

@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.cost_figures import (
+from operations.intelligence.costs.euros import euros
+from operations.intelligence.costs.figures import (
     CostFigures,
     CountryCost,
     Euros,
@@ -23,18 +24,17 @@ from operations.services.cost_figures import (
     margin,
     other_countries,
 )
-from operations.services.euros import euros
-from operations.services.finding import Finding, Incomplete, finding, gaps
-from operations.services.fleet_bill import PARETO_PERCENT, FleetBill, fleet_bill
-from operations.services.fleet_reading import FleetLine, fleet_of, read_each
-from operations.services.kept_finding import kept_finding
-from operations.services.line_bill import Bill, bill_of, summed
-from operations.services.line_use import SETTLED_DAYS, use_of
-from operations.services.ranking import PageCursor, Rows, page_of
-from operations.services.reached import Upstream
-from operations.services.upstream import reach
-from operations.services.use_kinds import Kind
-from operations.services.windows import Day, Window, today, window_of
+from operations.intelligence.costs.fleet_bill import PARETO_PERCENT, FleetBill, fleet_bill
+from operations.intelligence.costs.line_bill import Bill, bill_of, summed
+from operations.intelligence.finding import Finding, Incomplete, finding, gaps
+from operations.intelligence.fleet.reading import FleetLine, fleet_of, read_each
+from operations.intelligence.kept_finding import kept_finding
+from operations.intelligence.lines.use import SETTLED_DAYS, use_of
+from operations.intelligence.lines.use_kinds import Kind
+from operations.intelligence.ranking import PageCursor, Rows, page_of
+from operations.services.network.reached import Upstream
+from operations.services.network.upstream import reach
+from operations.services.network.windows import Day, Window, today, window_of
 from registry.errors import BadRequest, OcsError
 from registry.model import CamelInput
 from registry.operation import Example, operation

@@ -6,15 +6,15 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.accounts import UpstreamId
-from operations.services.euros import euros
-from operations.services.finding import Finding, finding
-from operations.services.line_habits import RULES, Segment
-from operations.services.market_figures import Chance, Kind, Place, Sold, Trend, chances, kinds, places, sold, trends
-from operations.services.market_survey import Market, market_of
-from operations.services.package_uptake import UPSELL_RULES, Upsell
-from operations.services.reached import AccountGone
-from operations.services.upstream import reach
+from operations.intelligence.costs.euros import euros
+from operations.intelligence.finding import Finding, finding
+from operations.intelligence.lines.habits import RULES, Segment
+from operations.intelligence.market.figures import Chance, Kind, Place, Sold, Trend, chances, kinds, places, sold, trends
+from operations.intelligence.market.survey import Market, market_of
+from operations.intelligence.packages.uptake import UPSELL_RULES, Upsell
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.reached import AccountGone
+from operations.services.network.upstream import reach
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput

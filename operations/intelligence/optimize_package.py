@@ -10,18 +10,18 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.euros import euros
-from operations.services.finding import Finding, Incomplete, finding, gaps
-from operations.services.fleet_reading import FleetLine, fleet_of, read_each
-from operations.services.kept_finding import kept_finding
-from operations.services.line_use import use_of
-from operations.services.lines_asked import Asked, LinesAsked, lines_asked
-from operations.services.package_figures import LinePlan, TemplateFigures, line_plan, spoken_of
-from operations.services.package_need import DAYS, MARGIN_PERCENT, MONTH, four_weeks
-from operations.services.package_offers import Offers, offers_of
-from operations.services.package_plan import Plan, Verdict, drafted, finished
-from operations.services.ranking import page_of
-from operations.services.reached import Upstream
+from operations.intelligence.costs.euros import euros
+from operations.intelligence.finding import Finding, Incomplete, finding, gaps
+from operations.intelligence.fleet.reading import FleetLine, fleet_of, read_each
+from operations.intelligence.kept_finding import kept_finding
+from operations.intelligence.lines.asked import Asked, LinesAsked, lines_asked
+from operations.intelligence.lines.use import use_of
+from operations.intelligence.packages.figures import LinePlan, TemplateFigures, line_plan, spoken_of
+from operations.intelligence.packages.need import DAYS, MARGIN_PERCENT, MONTH, four_weeks
+from operations.intelligence.packages.offers import Offers, offers_of
+from operations.intelligence.packages.plan import Plan, Verdict, drafted, finished
+from operations.intelligence.ranking import page_of
+from operations.services.network.reached import Upstream
 from operations.vocabulary import Iccid
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation

@@ -8,8 +8,8 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.intelligence.schedules import ScheduleRef, unknown
-from operations.services.schedule_input import Composite
-from operations.services.sheet import Sheet
+from operations.intelligence.scheduling.input import Composite
+from operations.intelligence.sheet import Sheet
 from registry.errors import NotFound
 from registry.operation import Example, operation
 from registry.policy import stamp

@@ -8,10 +8,10 @@ from typing_extensions import TypedDict
 
 from clients.webhooks.signature import SECRET_BYTES, new_secret
 from operations.deps import Ctx
-from operations.services.cron_rules import first_boundary
-from operations.services.schedule_input import Composite, checked_input
+from operations.intelligence.scheduling.cron_rules import first_boundary
+from operations.intelligence.scheduling.input import Composite, checked_input
 from operations.services.secret_token import digest_of, new_token
-from operations.services.webhook_address import check_address
+from operations.services.webhooks.webhook_address import check_address
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import Conflict, NotFound
 from registry.limits import Scope

@@ -7,12 +7,12 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.redaction_kinds import Rounded, said
-from operations.services.redaction_scan import Scanned, blotted, scanned_json, scanned_page
-from operations.services.report_page import LONGEST_NAME, Report, headers, one_line, page_of
-from operations.services.report_redaction import redacted
+from operations.intelligence.reports.page import LONGEST_NAME, Report, headers, one_line, page_of
+from operations.intelligence.reports.redaction import redacted
+from operations.intelligence.reports.redaction_kinds import Rounded, said
+from operations.intelligence.reports.redaction_scan import Scanned, blotted, scanned_json, scanned_page
+from operations.intelligence.sheet import Sheet
 from operations.services.secret_token import digest_of
-from operations.services.sheet import Sheet
 from registry.errors import NotFound
 from registry.limits import Scope
 from registry.model import Document, Input

@@ -7,8 +7,8 @@ from typing_extensions import TypedDict
 
 from operations.connectivity.shapes import Currency
 from operations.deps import Ctx
-from operations.services.invoice_figures import MOST_PRICE_CENTS
-from operations.services.platform_fees import fee_bps_of
+from operations.invoicing.invoice.figures import MOST_PRICE_CENTS
+from operations.services.payments.platform_fees import fee_bps_of
 from registry.errors import BadRequest
 from registry.limits import Scope
 from registry.model import Input, Nothing

@@ -1,7 +1,7 @@
 """The way to be paid for invoices: an account at the payment processor."""
 
 from operations.deps import Ctx
-from operations.services.connect_onboarding import EXAMPLE, Onboarding, OnboardingLink, begin_onboarding
+from operations.services.payments.connect_onboarding import EXAMPLE, Onboarding, OnboardingLink, begin_onboarding
 from registry.errors import BadRequest, Conflict
 from registry.limits import Scope
 from registry.operation import Auth, operation

@@ -1,7 +1,7 @@
 """How the account stands that invoices are paid to."""
 
 from operations.deps import Ctx
-from operations.services.connect_view import ACTIVE, ConnectStatus, ask_account, shown
+from operations.services.payments.connect_view import ACTIVE, ConnectStatus, ask_account, shown
 from registry.model import Nothing
 from registry.operation import Example, operation
 

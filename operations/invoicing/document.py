@@ -4,11 +4,11 @@ import re
 from typing import Annotated, NamedTuple
 
 from operations.deps import Ctx
+from operations.invoicing.invoice.issuing import MadeDocument, document_for
+from operations.invoicing.invoice.page import headers, page_of
+from operations.invoicing.invoice.sheet import sheet_of
+from operations.invoicing.invoice.whole import WholeInvoiceRows, with_whole
 from operations.invoicing.invoice_shape import InvoiceRef, no_such_invoice
-from operations.services.invoice_issuing import MadeDocument, document_for
-from operations.services.invoice_page import headers, page_of
-from operations.services.invoice_sheet import sheet_of
-from operations.services.invoice_whole import WholeInvoiceRows, with_whole
 from registry.errors import NotFound
 from registry.model import Document
 from registry.operation import Example, operation

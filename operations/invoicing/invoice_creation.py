@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from operations.deps import Ctx
+from operations.invoicing.invoice.figures import MOST_PRICE_CENTS, TooLarge
+from operations.invoicing.invoice.making import NothingToBill, Wanted, make_invoice
 from operations.invoicing.invoice_shape import DRAFT, PERIOD, ShownInvoice, shown_invoice
-from operations.services.invoice_figures import MOST_PRICE_CENTS, TooLarge
-from operations.services.invoice_making import NothingToBill, Wanted, make_invoice
 from registry.errors import NotFound
 from registry.ids import Ids
 from registry.limits import Scope

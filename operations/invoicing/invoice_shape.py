@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.connectivity.shapes import Currency
-from operations.services.invoice_months import month_name
+from operations.invoicing.invoice.months import month_name
 from registry.errors import NotFound
 from registry.model import Input
 from registry.ports import Site

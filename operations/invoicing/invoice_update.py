@@ -5,13 +5,13 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from pydantic import AfterValidator, Field, model_validator
 
 from operations.deps import Ctx
+from operations.invoicing.invoice.edit import EDITABLE, Given, NotEditable, Wish, edit
+from operations.invoicing.invoice.issuing import issue
+from operations.invoicing.invoice.sending import NotAsDrafted, hand_over
+from operations.invoicing.invoice.whole import find_of_month
 from operations.invoicing.invoice_shape import DRAFT, ID, InvoiceRef, ShownInvoice, no_such_invoice, shown_invoice
-from operations.services.addresses import Email
-from operations.services.connect import account_of
-from operations.services.invoice_edit import EDITABLE, Given, NotEditable, Wish, edit
-from operations.services.invoice_issuing import issue
-from operations.services.invoice_sending import NotAsDrafted, hand_over
-from operations.services.invoice_whole import find_of_month
+from operations.services.payments.connect import account_of
+from operations.services.people.addresses import Email
 from operations.vocabulary import without_default
 from registry.errors import BadRequest, NotFound
 from registry.limits import Scope

@@ -1,9 +1,9 @@
 """Voiding invoices."""
 
 from operations.deps import Ctx
+from operations.invoicing.invoice.voiding import InvoicePaid, take_back, void_here
+from operations.invoicing.invoice.whole import InvoiceOfMonth, find_of_month
 from operations.invoicing.invoice_shape import DRAFT, ID, InvoiceRef, ShownInvoice, no_such_invoice
-from operations.services.invoice_voiding import InvoicePaid, take_back, void_here
-from operations.services.invoice_whole import InvoiceOfMonth, find_of_month
 from registry.errors import NotFound
 from registry.limits import Scope
 from registry.operation import Example, operation

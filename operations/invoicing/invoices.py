@@ -1,6 +1,7 @@
 """Reading invoices."""
 
 from operations.deps import Ctx
+from operations.invoicing.invoice.whole import WholeInvoiceRows, with_whole
 from operations.invoicing.invoice_shape import (
     DRAFT,
     ID,
@@ -13,7 +14,6 @@ from operations.invoicing.invoice_shape import (
     shown_lines,
 )
 from operations.invoicing.period import InvoicePeriod, period_of
-from operations.services.invoice_whole import WholeInvoiceRows, with_whole
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import NotFound
 from registry.model import Input

@@ -9,12 +9,12 @@ from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.network import DestinationPrefixes, DetailedDestinationList
 from operations.deps import Ctx
 from operations.network.references import DESTINATIONS, require_destination_list
-from operations.services.accounts import UpstreamId
-from operations.services.passing import Data, listed
-from operations.services.reached import Upstream
-from operations.services.reseller_lists import reseller_rows
-from operations.services.resellers import ResellerPage, ResellerQuery
-from operations.services.upstream import reach, reseller_for
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.passing import Data, listed
+from operations.services.network.reached import Upstream
+from operations.services.network.reseller_lists import reseller_rows
+from operations.services.network.resellers import ResellerPage, ResellerQuery
+from operations.services.network.upstream import reach, reseller_for
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

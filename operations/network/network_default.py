@@ -7,12 +7,12 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.network.references import STEERING
-from operations.services.accounts import UpstreamId
-from operations.services.passing import Data
-from operations.services.reached import Upstream
-from operations.services.reseller_lists import reseller_rows
-from operations.services.upstream import reach
-from operations.services.visible import require_steering_list
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.passing import Data
+from operations.services.network.reached import Upstream
+from operations.services.network.reseller_lists import reseller_rows
+from operations.services.network.upstream import reach
+from operations.services.network.visible import require_steering_list
 from registry.errors import NotFound, OcsError, OrgNotConnected
 from registry.limits import Scope
 from registry.model import CamelInput, Nothing

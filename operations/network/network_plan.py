@@ -12,13 +12,13 @@ from operations.network.network_offer import Offer, OfferedNetwork, cheapest, of
 from operations.network.references import STEERING
 from operations.network.tariffs import rules_of
 from operations.network.zones import zones_of
-from operations.services.accounts import UpstreamId
-from operations.services.passing import Data
-from operations.services.reached import Upstream
-from operations.services.reseller_lists import reseller_rows
-from operations.services.resellers import ResellerId
-from operations.services.upstream import reach, reseller_for
-from operations.services.visible import require_steering_list
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.passing import Data
+from operations.services.network.reached import Upstream
+from operations.services.network.reseller_lists import reseller_rows
+from operations.services.network.resellers import ResellerId
+from operations.services.network.upstream import reach, reseller_for
+from operations.services.network.visible import require_steering_list
 from registry.errors import NotFound, OcsError
 from registry.model import CamelInput
 from registry.operation import Example, operation

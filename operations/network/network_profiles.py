@@ -7,11 +7,11 @@ from pydantic import Field
 from clients.ocs.wire.network import NetworkProfile
 from operations.deps import Ctx
 from operations.network.references import PROFILES
-from operations.services.accounts import UpstreamId
-from operations.services.passing import Data, listed
-from operations.services.reseller_lists import reseller_rows
-from operations.services.resellers import ResellerPage
-from operations.services.upstream import reach
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.passing import Data, listed
+from operations.services.network.reseller_lists import reseller_rows
+from operations.services.network.resellers import ResellerPage
+from operations.services.network.upstream import reach
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

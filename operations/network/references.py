@@ -3,9 +3,9 @@
 from typing import cast
 
 from clients.ocs.wire.network import DetailedLocationZone
-from operations.services.reached import Upstream
-from operations.services.reseller_lists import kept_name
-from operations.services.visible import require_visible
+from operations.services.network.reached import Upstream
+from operations.services.network.reseller_lists import kept_name
+from operations.services.network.visible import require_visible
 
 ZONES, DESTINATIONS, PROFILES, STEERING, SPONSORS = ("zones", "destinations", "profiles", "steering", "sponsors")
 

@@ -3,10 +3,10 @@
 from clients.ocs.wire.reseller import SteeringList
 from operations.deps import Ctx
 from operations.network.references import STEERING
-from operations.services.passing import Data, listed
-from operations.services.reseller_lists import reseller_rows
-from operations.services.resellers import ResellerPage
-from operations.services.upstream import reach
+from operations.services.network.passing import Data, listed
+from operations.services.network.reseller_lists import reseller_rows
+from operations.services.network.resellers import ResellerPage
+from operations.services.network.upstream import reach
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

@@ -7,11 +7,11 @@ from typing_extensions import TypedDict
 
 from clients.ocs.wire.tariff import TariffRule
 from operations.deps import Ctx
-from operations.services.accounts import UpstreamId
-from operations.services.passing import Data, PartOf, chosen, listed, passed_data
-from operations.services.reached import Upstream
-from operations.services.resellers import of_reseller
-from operations.services.upstream import reach, reseller_for
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.passing import Data, PartOf, chosen, listed, passed_data
+from operations.services.network.reached import Upstream
+from operations.services.network.resellers import of_reseller
+from operations.services.network.upstream import reach, reseller_for
 from registry.errors import NotFound, OcsError
 from registry.model import Passed
 from registry.operation import Example, operation

@@ -9,9 +9,9 @@ from operations.deps import Ctx
 from operations.network.references import require_destination_list, require_sponsor, require_zone
 from operations.network.template_fields import CORE, Days, Limits, TemplateName, given, present, sent
 from operations.network.template_shapes import TemplateRef, TemplateRow, changed, own_template, owner_of
-from operations.services.accounts import UpstreamId
-from operations.services.passing import Data
-from operations.services.reached import Upstream
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.passing import Data
+from operations.services.network.reached import Upstream
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation

@@ -18,10 +18,10 @@ from operations.network.template_fields import (
     throttling_fault,
 )
 from operations.network.template_shapes import TemplateRow, changed, template_id
-from operations.services.accounts import UpstreamId
-from operations.services.passing import Data
-from operations.services.reached import Upstream
-from operations.services.upstream import reach
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.passing import Data
+from operations.services.network.reached import Upstream
+from operations.services.network.upstream import reach
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, Once, operation

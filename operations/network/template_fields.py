@@ -6,7 +6,7 @@ from typing import Annotated, cast
 from pydantic import AfterValidator, AliasChoices, BaseModel, Field
 
 from clients.ocs.wire.template import Template, TemplateFields
-from operations.services.accounts import UpstreamId
+from operations.services.network.accounts import UpstreamId
 from registry.model import CamelInput
 
 SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200, 102400)

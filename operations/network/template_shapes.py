@@ -7,10 +7,10 @@ from pydantic import Field
 from clients.ocs.wire.members import keeps_unknown
 from clients.ocs.wire.template import Template, TemplateFields
 from operations.deps import Ctx
-from operations.services.accounts import UpstreamId
-from operations.services.reached import Upstream
-from operations.services.templates import TEMPLATES, read_template
-from operations.services.upstream import reach, require_creator
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.reached import Upstream
+from operations.services.network.templates import TEMPLATES, read_template
+from operations.services.network.upstream import reach, require_creator
 from registry.errors import BadRequest
 from registry.model import CamelInput
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from operations.deps import Ctx
 from operations.network.template_fields import THROTTLING, Throttling, given, present, sent, throttling_fault
 from operations.network.template_shapes import Merged, TemplateRef, TemplateRow, changed, own_template, refuse
-from operations.services.passing import Data
+from operations.services.network.passing import Data
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation

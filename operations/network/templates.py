@@ -9,12 +9,12 @@ from clients.ocs.wire.template import Template
 from operations.deps import Ctx
 from operations.network.references import require_destination_list, require_sponsor, require_zone
 from operations.network.template_shapes import TemplateRow, owner_of, template_id, template_row
-from operations.services.accounts import UpstreamId
-from operations.services.passing import Data, PartOf, listed
-from operations.services.reached import Upstream
-from operations.services.resellers import ResellerId, of_reseller
-from operations.services.templates import TEMPLATES
-from operations.services.upstream import reach, reseller_for
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.passing import Data, PartOf, listed
+from operations.services.network.reached import Upstream
+from operations.services.network.resellers import ResellerId, of_reseller
+from operations.services.network.templates import TEMPLATES
+from operations.services.network.upstream import reach, reseller_for
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

@@ -8,13 +8,13 @@ from clients.ocs.failure import OcsNotFound
 from clients.ocs.moment import read_time
 from clients.ocs.wire.tariff import VoipRule, VoipTariff
 from operations.deps import Ctx
-from operations.services.accounts import UpstreamId
-from operations.services.passing import Data, PageOf, listed
-from operations.services.reseller_lists import reseller_rows
-from operations.services.resellers import ResellerPage
-from operations.services.upstream import reach
-from operations.services.utc_moment import shown
-from operations.services.visible import VOIP_PLANS, no_such_voip_plan, require_voip_plan
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.passing import Data, PageOf, listed
+from operations.services.network.reseller_lists import reseller_rows
+from operations.services.network.resellers import ResellerPage
+from operations.services.network.upstream import reach
+from operations.services.network.utc_moment import shown
+from operations.services.network.visible import VOIP_PLANS, no_such_voip_plan, require_voip_plan
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

@@ -7,11 +7,11 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.network.references import ZONES, require_profile, require_zone
-from operations.services.accounts import UpstreamId
-from operations.services.passing import Data
-from operations.services.reached import Upstream
-from operations.services.templates import TEMPLATES
-from operations.services.upstream import reach, require_creator
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.passing import Data
+from operations.services.network.reached import Upstream
+from operations.services.network.templates import TEMPLATES
+from operations.services.network.upstream import reach, require_creator
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput

@@ -9,12 +9,12 @@ from clients.ocs.wire.members import Named
 from clients.ocs.wire.network import DetailedLocationZone, Operator
 from operations.deps import Ctx
 from operations.network.references import ZONES, require_zone
-from operations.services.accounts import UpstreamId
-from operations.services.passing import Data, PartOf, listed, passed_data
-from operations.services.reached import Upstream
-from operations.services.reseller_lists import reseller_rows
-from operations.services.resellers import ResellerId, of_reseller
-from operations.services.upstream import reach, reseller_for
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.passing import Data, PartOf, listed, passed_data
+from operations.services.network.reached import Upstream
+from operations.services.network.reseller_lists import reseller_rows
+from operations.services.network.resellers import ResellerId, of_reseller
+from operations.services.network.upstream import reach, reseller_for
 from registry.errors import NotFound, OcsError
 from registry.model import Passed
 from registry.operation import Example, operation

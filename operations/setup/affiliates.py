@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx, Deps
-from operations.services.referrals import take_in
+from operations.services.people.referrals import take_in
 from registry.ids import Ids
 from registry.limits import Scope
 from registry.model import Nothing

@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.referrals import attach
+from operations.services.people.referrals import attach
 from registry.errors import BadRequest, Conflict
 from registry.limits import Role, Scope
 from registry.model import Input

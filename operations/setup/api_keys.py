@@ -6,9 +6,9 @@ from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.api_key import new_api_key
-from operations.services.invitations import left
-from operations.services.key_restrictions import KeyRestrictions, ShownRestrictions, effective, shown_restrictions
+from operations.services.people.api_key import new_api_key
+from operations.services.people.invitations import left
+from operations.services.people.key_restrictions import KeyRestrictions, ShownRestrictions, effective, shown_restrictions
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
 from registry.limits import Scope

@@ -6,9 +6,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.addresses import Email, normal
-from operations.services.invitations import SECONDS, AlreadyMember, Invitation, invitation_letter, invite, left
-from operations.services.letters import Sealed, seal_letter
+from operations.services.people.addresses import Email, normal
+from operations.services.people.invitations import SECONDS, AlreadyMember, Invitation, invitation_letter, invite, left
+from operations.services.people.letters import Sealed, seal_letter
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.clock import Clock
 from registry.errors import Conflict, NotFound, QuotaExceeded

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from operations.deps import Ctx
-from operations.services.onboarding import EXAMPLE, OnboardingState, OperatorType, read_state
+from operations.services.people.onboarding import EXAMPLE, OnboardingState, OperatorType, read_state
 from operations.services.plain_line import plain_line
 from operations.setup.onboarding_country import Country
 from operations.setup.onboarding_website import Website

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from operations.deps import Ctx
 from operations.services.hourly import spend_allowances
-from operations.services.onboarding import EXAMPLE, OnboardingState, read_state
-from operations.services.onboarding_account import look_for_account, relink
+from operations.services.people.onboarding import EXAMPLE, OnboardingState, read_state
+from operations.services.people.onboarding_account import look_for_account, relink
 from registry.errors import BadRequest, OcsError, QuotaExceeded, Refusal
 from registry.limits import Scope
 from registry.model import Input, Nothing

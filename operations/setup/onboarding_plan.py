@@ -6,10 +6,10 @@ from pydantic import Field
 
 from clients.ocs.wire.template import Template
 from operations.deps import Ctx
-from operations.services.accounts import UpstreamId
-from operations.services.onboarding import EXAMPLE, OnboardingState, read_state
-from operations.services.templates import find_template
-from operations.services.upstream import reach
+from operations.services.network.accounts import UpstreamId
+from operations.services.network.templates import find_template
+from operations.services.network.upstream import reach
+from operations.services.people.onboarding import EXAMPLE, OnboardingState, read_state
 from registry.errors import NotFound, OcsError, OrgNotConnected
 from registry.limits import Scope
 from registry.model import Input, Nothing

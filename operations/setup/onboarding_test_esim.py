@@ -8,11 +8,11 @@ import orjson
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
-from operations.services.esim_profile import new_test_profile
-from operations.services.onboarding import EXAMPLE, DemoReason, OnboardingState, TestEsim, read_state
-from operations.services.reached import AccountGone, Upstream
-from operations.services.subscriber_rows import public_row
-from operations.services.upstream import reach
+from operations.services.issuing.esim_profile import new_test_profile
+from operations.services.network.reached import AccountGone, Upstream
+from operations.services.network.subscriber_rows import public_row
+from operations.services.network.upstream import reach
+from operations.services.people.onboarding import EXAMPLE, DemoReason, OnboardingState, TestEsim, read_state
 from registry.errors import OcsError, Refusal
 from registry.ids import Ids
 from registry.limits import Scope

@@ -7,13 +7,13 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.addresses import Email, normal
 from operations.services.hourly import spend_allowances
-from operations.services.letters import Sealed, put_in_queue, seal_letter
-from operations.services.mail_texts import sign_up_letter
+from operations.services.people.addresses import Email, normal
+from operations.services.people.letters import Sealed, put_in_queue, seal_letter
+from operations.services.people.mail_texts import sign_up_letter
+from operations.services.people.referrals import attach, known
+from operations.services.people.verifications import CODE_MINUTES, CODE_SECONDS, new_code, prove, wrong_code
 from operations.services.plain_line import plain_line
-from operations.services.referrals import attach, known
-from operations.services.verifications import CODE_MINUTES, CODE_SECONDS, new_code, prove, wrong_code
 from registry.clock import Clock
 from registry.errors import BadRequest, QuotaExceeded
 from registry.limits import Role, Scope, Tier

@@ -7,8 +7,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.addresses import Email, normal
-from operations.services.letters import open_letter
+from operations.services.people.addresses import Email, normal
+from operations.services.people.letters import open_letter
 from registry.errors import NotFound
 from registry.limits import Role, Scope
 from registry.model import Input

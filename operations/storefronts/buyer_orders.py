@@ -1,7 +1,7 @@
 """What one buyer paid for in one shop, for the shop's own server."""
 
 from operations.deps import Ctx
-from operations.services.addresses import Email, normal
+from operations.services.people.addresses import Email, normal
 from operations.storefronts.order_example import READY
 from operations.storefronts.order_list import Slug, after
 from operations.storefronts.order_shape import Order, whole_shown

@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.addresses import Email, normal
+from operations.services.people.addresses import Email, normal
 from operations.storefronts.order_example import ORDER
 from operations.storefronts.order_shape import RefundStatus, moment, plan_sold, refund_of
 from operations.vocabulary import Limit, ListOf, StartingAfter, page

@@ -4,12 +4,12 @@ from functools import partial
 from typing import NamedTuple
 
 from operations.deps import Ctx
-from operations.services.issued_line import LineHasPackages, issued_line
-from operations.services.lines import Line
-from operations.services.purpose import MANUAL
-from operations.services.rollback import manual, roll_back
-from operations.services.shop_checkout import OrderNotReady
-from operations.services.upstream import reach_for
+from operations.services.issuing.issued_line import LineHasPackages, issued_line
+from operations.services.issuing.purpose import MANUAL
+from operations.services.issuing.rollback import manual, roll_back
+from operations.services.network.lines import Line
+from operations.services.network.upstream import reach_for
+from operations.services.shop.checkout import OrderNotReady
 from operations.storefronts.order_access import OrderRef, any_order
 from operations.storefronts.order_example import ORDER, READY
 from operations.storefronts.order_shape import Order, whole_shown

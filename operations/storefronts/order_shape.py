@@ -8,8 +8,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.connectivity.shapes import Esim
-from operations.services.esim_profile import esim_of, open_profile
-from operations.services.purpose import MANUAL, UNKNOWN
+from operations.services.issuing.esim_profile import esim_of, open_profile
+from operations.services.issuing.purpose import MANUAL, UNKNOWN
 from registry.policy import stamp
 from storage.order_lists import WholeOrder
 from storage.order_status import OrderStatus, cancelled_at, status_of

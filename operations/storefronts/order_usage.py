@@ -10,11 +10,11 @@ from typing_extensions import TypedDict
 from clients.ocs.moment import read_time
 from clients.ocs.wire.package import Package
 from operations.deps import Ctx
-from operations.services.evidence import SKEW
-from operations.services.issued_line import has_issued, issued_line
-from operations.services.package_state import ends_at
-from operations.services.shop_checkout import OrderNotReady
-from operations.services.upstream import reach_for
+from operations.services.issuing.evidence import SKEW
+from operations.services.issuing.issued_line import has_issued, issued_line
+from operations.services.network.package_state import ends_at
+from operations.services.network.upstream import reach_for
+from operations.services.shop.checkout import OrderNotReady
 from operations.storefronts.order_access import OrderRef, any_order
 from operations.storefronts.order_example import ORDER
 from registry.errors import NotFound, OcsError

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from operations.connectivity.products import no_such_product
 from operations.deps import Ctx
-from operations.services.accounts import UpstreamId
+from operations.services.network.accounts import UpstreamId
 from operations.services.plain_line import plain_line
 from operations.setup.onboarding_country import CODES
 from operations.storefronts.storefront_fields import (

@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.shop_readiness import Reason, reasons_against
+from operations.services.shop.readiness import Reason, reasons_against
 from operations.storefronts.hosted import no_such_shop
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from operations.services.addresses import Email
+from operations.services.people.addresses import Email
 from operations.services.plain_line import plain_line
 from operations.setup.onboarding_country import assigned
 from registry.model import Input

@@ -1,7 +1,7 @@
 """What can be added to an order's eSIM."""
 
 from operations.deps import Ctx
-from operations.services.top_up_plans import addable
+from operations.services.shop.top_up_plans import addable
 from operations.storefronts.order_access import OrderRef, any_order
 from operations.storefronts.order_example import ORDER
 from operations.storefronts.storefront_shape import PUBLIC_PLAN, PublicPlan, public_plan

@@ -1,9 +1,9 @@
 """A line's prepaid balance."""
 
 from operations.deps import Ctx
-from operations.services.balances import BalanceChange, BalanceChanged, ManagedBalance, refuse_gift, sent
-from operations.services.lines import Line, LineRef, own_line
-from operations.services.passing import Data
+from operations.services.network.balances import BalanceChange, BalanceChanged, ManagedBalance, refuse_gift, sent
+from operations.services.network.lines import Line, LineRef, own_line
+from operations.services.network.passing import Data
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, Once, operation

@@ -12,10 +12,10 @@ from clients.ocs.moment import read_time
 from clients.ocs.wire.statistics import CallRecord
 from clients.ocs.wire.subscriber import Location
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, own_line
-from operations.services.passing import Data
-from operations.services.utc_moment import shown
-from operations.services.windows import WEEK, today
+from operations.services.network.lines import Line, LineRef, own_line
+from operations.services.network.passing import Data
+from operations.services.network.utc_moment import shown
+from operations.services.network.windows import WEEK, today
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

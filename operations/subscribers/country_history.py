@@ -6,8 +6,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, own_line
-from operations.services.reached import Upstream
+from operations.services.network.lines import Line, LineRef, own_line
+from operations.services.network.reached import Upstream
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 from registry.policy import stamp

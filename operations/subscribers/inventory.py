@@ -6,16 +6,16 @@ from pydantic import Field
 
 from clients.ocs.moment import wire_time
 from operations.deps import Ctx
-from operations.services.inventory_purpose import InventoryPurpose, IssuedData
-from operations.services.issued_line import LineHasPackages, issued_line
-from operations.services.ledger import Order, draw
-from operations.services.lines import Line
-from operations.services.package_window import PackageWindow
-from operations.services.purpose import NoInventory, TakenBack, require_kept
-from operations.services.reached import Upstream
-from operations.services.rollback import LedgerData, NotIssued, ledger_row, require_issued, roll_back
-from operations.services.templates import find_template
-from operations.services.upstream import reach
+from operations.services.issuing.inventory_purpose import InventoryPurpose, IssuedData
+from operations.services.issuing.issued_line import LineHasPackages, issued_line
+from operations.services.issuing.ledger import Order, draw
+from operations.services.issuing.purpose import NoInventory, TakenBack, require_kept
+from operations.services.issuing.rollback import LedgerData, NotIssued, ledger_row, require_issued, roll_back
+from operations.services.network.lines import Line
+from operations.services.network.package_window import PackageWindow
+from operations.services.network.reached import Upstream
+from operations.services.network.templates import find_template
+from operations.services.network.upstream import reach
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput

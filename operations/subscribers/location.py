@@ -3,8 +3,8 @@
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.subscriber import Location
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, own_line
-from operations.services.passing import Data
+from operations.services.network.lines import Line, LineRef, own_line
+from operations.services.network.passing import Data
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

@@ -6,7 +6,7 @@ from pydantic import Field, StringConstraints
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.lines import own_line_of_account
+from operations.services.network.lines import own_line_of_account
 from operations.vocabulary import Iccid
 from registry.errors import OcsError
 from registry.limits import Scope

@@ -7,8 +7,8 @@ from typing_extensions import TypedDict
 
 from clients.ocs.wire.package import Package, PackageList
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, NamesLine, own_line
-from operations.services.package_window import MOST
+from operations.services.network.lines import Line, LineRef, NamesLine, own_line
+from operations.services.network.package_window import MOST
 from registry.errors import NotFound
 
 # Choice: one line of text without control characters.

@@ -6,8 +6,8 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from clients.ocs.wire.package import PackageLimits
 from operations.deps import Ctx
-from operations.services.package_window import MOST
-from operations.services.passing import Data
+from operations.services.network.package_window import MOST
+from operations.services.network.passing import Data
 from operations.subscribers.own_package import Comment, OwnPackage, PackageDone, PackageRef, done, own_package
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.limits import Scope

@@ -7,10 +7,10 @@ from pydantic import Field, model_validator
 
 from clients.ocs.wire.package import Package
 from operations.deps import Ctx
-from operations.services.package_state import days_of, ends_at, starts_at
-from operations.services.package_window import MOST_DAYS
-from operations.services.passing import Data
-from operations.services.utc_moment import EndMoment, StartMoment, shown
+from operations.services.network.package_state import days_of, ends_at, starts_at
+from operations.services.network.package_window import MOST_DAYS
+from operations.services.network.passing import Data
+from operations.services.network.utc_moment import EndMoment, StartMoment, shown
 from operations.subscribers.own_package import Comment, OwnPackage, PackageDone, PackageRef, done, own_package
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
 from registry.limits import Scope

@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, own_line
-from operations.services.passing import Data
+from operations.services.network.lines import Line, LineRef, own_line
+from operations.services.network.passing import Data
 from operations.subscribers.own_package import PackageRef, no_such_package, package_in, packages_of
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope

@@ -8,11 +8,11 @@ from pydantic import Field
 from clients.ocs.wire.members import keeps_unknown
 from clients.ocs.wire.package import Affected, Package, PackageList, RecurringSeries
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, NamesLine, own_line
-from operations.services.package_state import PackageState, state_of
-from operations.services.package_window import PackageWindow
-from operations.services.passing import Data, PartOf, listed
-from operations.services.templates import find_template
+from operations.services.network.lines import Line, LineRef, NamesLine, own_line
+from operations.services.network.package_state import PackageState, state_of
+from operations.services.network.package_window import PackageWindow
+from operations.services.network.passing import Data, PartOf, listed
+from operations.services.network.templates import find_template
 from operations.subscribers.own_package import packages_of
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope

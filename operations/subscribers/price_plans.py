@@ -6,10 +6,10 @@ from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, reached_line
-from operations.services.passing import Data
-from operations.services.upstream import reach
-from operations.services.visible import require_visible, require_voip_plan
+from operations.services.network.lines import Line, LineRef, reached_line
+from operations.services.network.passing import Data
+from operations.services.network.upstream import reach
+from operations.services.network.visible import require_visible, require_voip_plan
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation

@@ -8,10 +8,10 @@ from typing_extensions import TypedDict
 from clients.ocs.wire.members import keeps_unknown
 from clients.ocs.wire.package import Affected, Package, PackageList
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, own_line
-from operations.services.package_window import MOST
-from operations.services.passing import Data
-from operations.services.utc_moment import StartMoment
+from operations.services.network.lines import Line, LineRef, own_line
+from operations.services.network.package_window import MOST
+from operations.services.network.passing import Data
+from operations.services.network.utc_moment import StartMoment
 from operations.subscribers.own_package import no_such_package, package_in, packages_of
 from operations.subscribers.packages import fitting, line_and_template
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError

@@ -6,12 +6,12 @@ from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.accounts import UpstreamId, require_account
-from operations.services.line_search import Reach, Term, found_lines, term_of
-from operations.services.passing import PartOf, chosen, page_of
-from operations.services.reached import AccountGone
-from operations.services.subscriber_rows import SubscriberRow, current_status, public_row, subscriber_id
-from operations.services.upstream import reach
+from operations.services.network.accounts import UpstreamId, require_account
+from operations.services.network.line_search import Reach, Term, found_lines, term_of
+from operations.services.network.passing import PartOf, chosen, page_of
+from operations.services.network.reached import AccountGone
+from operations.services.network.subscriber_rows import SubscriberRow, current_status, public_row, subscriber_id
+from operations.services.network.upstream import reach
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import Example, operation
 

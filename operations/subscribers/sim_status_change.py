@@ -6,8 +6,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, own_line
-from operations.services.passing import Data
+from operations.services.network.lines import Line, LineRef, own_line
+from operations.services.network.passing import Data
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation

@@ -8,11 +8,11 @@ from typing_extensions import TypedDict
 from clients.ocs.wire.members import keeps_unknown
 from clients.ocs.wire.statistics import NetworkEvents, PeriodUsage, SubscriberUsage, UsageTotal
 from operations.deps import Ctx
-from operations.services.event_sums import events_sum
-from operations.services.lines import Line, LineRef, own_line
-from operations.services.passing import Data
-from operations.services.usage_sums import usage_sum
-from operations.services.windows import Range, Window, read_weeks, window_of
+from operations.services.network.event_sums import events_sum
+from operations.services.network.lines import Line, LineRef, own_line
+from operations.services.network.passing import Data
+from operations.services.network.usage_sums import usage_sum
+from operations.services.network.windows import Range, Window, read_weeks, window_of
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 

@@ -5,10 +5,10 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from operations.deps import Ctx
-from operations.services.lines import Line, LineRef, reached_line
-from operations.services.passing import Data
-from operations.services.subscriber_rows import SubscriberRow, public_row
-from operations.services.upstream import reach
+from operations.services.network.lines import Line, LineRef, reached_line
+from operations.services.network.passing import Data
+from operations.services.network.subscriber_rows import SubscriberRow, public_row
+from operations.services.network.upstream import reach
 from registry.errors import NotFound, NotSupported, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from operations.services.api_key import new_api_key
+from operations.services.people.api_key import new_api_key
 from registry.limits import Role, Tier
 from storage.accounts import add_member, create_organisation, create_person, set_connection
 from storage.keys import insert_key

@@ -16,7 +16,7 @@ from clients.ocs.places import Places
 from clients.ocs.pool import OcsPool
 from clients.ocs.settings import OcsSettings
 from clients.sandbox.ocs.desk import Answer as SandboxAnswer
-from operations.services.read_cache import ReadCache
+from operations.services.network.read_cache import ReadCache
 from registry.limits import Tier
 from tests.clients.clock import ManualClock
 from tests.faults.stage import Stage, open_stage

@@ -13,7 +13,7 @@ from clients.sandbox.model.script import Fault, Turn, Use
 from clients.sandbox.model.server import TELLS
 from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.seed.build import build
-from operations.services.assistant_events import event, kept_alive
+from operations.assistant.events import event, kept_alive
 from registry.limits import Tier
 from registry.policy import period_of
 from registry.restrictions import Restrictions

@@ -15,7 +15,7 @@ from clients.http import Outbound
 from clients.ocs.client import Ocs
 from clients.ocs.pool import OcsPool
 from clients.ocs.settings import OcsSettings
-from operations.services.stock import iccid_of, is_free
+from operations.services.issuing.stock import iccid_of, is_free
 from tests.clients.clock import ManualClock
 
 pytestmark = pytest.mark.anyio

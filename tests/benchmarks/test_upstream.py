@@ -18,7 +18,7 @@ from clients.ocs.failure import OcsNotFound
 from clients.ocs.pool import OcsPool
 from clients.ocs.settings import OcsSettings
 from clients.ocs.wire.subscriber import Subscriber
-from operations.services.subscriber_rows import public_row, subscriber_id
+from operations.services.network.subscriber_rows import public_row, subscriber_id
 from tests.clients.clock import ManualClock
 
 pytestmark = pytest.mark.anyio

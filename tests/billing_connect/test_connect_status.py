@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.payments.records import Account
-from operations.services.connect_status import detach, take_account
+from operations.services.payments.connect_status import detach, take_account
 from storage.billing_config import find_config
 from storage.connect import Connected, connected
 from tests.billing_connect.asking import BILLING, ask, attached, finish, onboarded, session_of, trouble

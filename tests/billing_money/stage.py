@@ -13,7 +13,7 @@ import orjson
 import sqlalchemy as sa
 
 from operations.billing import charges, disputes, fees, manual_payout, payouts, refund_creation, refunds, webhook
-from operations.services.payments_sync import bring_up_to_date
+from operations.services.payments.payments_sync import bring_up_to_date
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
 from storage.charge_refunds import find_refunds

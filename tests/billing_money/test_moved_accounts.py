@@ -3,7 +3,7 @@
 import pytest
 
 from clients.payments.records import Dispute, Evidence, Refund
-from operations.services.payments_sync import bring_up_to_date
+from operations.services.payments.payments_sync import bring_up_to_date
 from registry.limits import Tier
 from storage.connect import attach_account, forget_account
 from tests.billing_money.stage import Stage

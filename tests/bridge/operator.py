@@ -12,7 +12,7 @@ import orjson
 
 from clients.sandbox.ocs.desk import Call
 from operations.catalogue import CATALOGUE
-from operations.services.reconciliation import Reconciliation
+from operations.services.issuing.reconciliation import Reconciliation
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from storage.issuance import IssuanceRow, find_issuance

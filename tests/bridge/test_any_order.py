@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from operations.connectivity.plans import TEST_PLANS
-from operations.services.drawn_esim import DrawnEsim
-from operations.services.intent_purpose import IntentPurpose
-from operations.services.ledger import settle_issued
+from operations.services.issuing.drawn_esim import DrawnEsim
+from operations.services.issuing.intent_purpose import IntentPurpose
+from operations.services.issuing.ledger import settle_issued
 from storage.connection import Connection
 from storage.intents import IntentRow
 from storage.issuance import NewIssuance, begin_issuance

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operations.services.event_body import Event
+from operations.services.webhooks.event_body import Event
 from transports.cli.event_log import EventLog, Page
 
 pytestmark = pytest.mark.anyio

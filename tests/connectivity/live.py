@@ -3,7 +3,7 @@
 import orjson
 
 from operations.connectivity.plans import TEST_PLANS
-from operations.services.esim_profile import Profile, seal_profile
+from operations.services.issuing.esim_profile import Profile, seal_profile
 from storage.intents import IntentRow, insert_intent
 from tests.world import World
 

@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 from stdnum import numdb
 
-from operations.services.mobile_countries import ABROAD, COUNTRIES, country_of, pairs
+from operations.services.network.mobile_countries import ABROAD, COUNTRIES, country_of, pairs
 
 
 def stdnum_countries() -> dict[str, Counter[str]]:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from operations.catalogue import CATALOGUE
-from operations.services.api_key import new_api_key
+from operations.services.people.api_key import new_api_key
 from registry.catalogue import AnyOperation
 from registry.limits import Role, Tier
 from registry.restrictions import UNRESTRICTED, Restrictions

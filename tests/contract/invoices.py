@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operations.services.invoice_making import Wanted, make_invoice
+from operations.invoicing.invoice.making import Wanted, make_invoice
 from storage.cdr_events import CdrEvent, ingest
 from storage.invoice_periods import list_periods
 from tests.world import Credentials, World

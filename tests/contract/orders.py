@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 
 from clients.payments.records import NewCheckout
-from operations.services.esim_profile import Profile, seal_profile
+from operations.services.issuing.esim_profile import Profile, seal_profile
 from storage.issuance import Drawn, NewIssuance, begin_issuance, issue
 from storage.order_queue import Esim, Paid, claim_order, make_ready, pay_order, send_order
 from storage.orders import NewOrder, insert_order, name_session

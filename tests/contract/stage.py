@@ -14,7 +14,7 @@ import orjson
 from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.state import World as Network
 from operations.catalogue import CATALOGUE
-from operations.services.read_cache import ReadCache
+from operations.services.network.read_cache import ReadCache
 from registry.call import Call, Surface
 from registry.catalogue import AnyOperation
 from registry.errors import Unauthorized

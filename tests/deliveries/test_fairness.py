@@ -7,7 +7,7 @@ import pytest
 
 from clients.http import OutboundLimits
 from clients.webhooks.sender import Sender
-from operations.services.delivery import Claimed
+from operations.services.webhooks.delivery import Claimed
 from registry.limits import Tier
 from storage.connection import Connection
 from storage.events import NewEvent, emit

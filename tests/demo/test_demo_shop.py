@@ -16,8 +16,8 @@ from inline_snapshot import snapshot
 from clients.sandbox.ocs.seed.build import build
 from clients.sandbox.ocs.seed.zones import countries_of
 from operations.connectivity.shapes import BYTES_PER_MB
-from operations.services.demo_logo import demo_logo
-from operations.services.demo_shop import PLANS
+from operations.services.demo.logo import demo_logo
+from operations.services.demo.shop import PLANS
 from storage.storefronts import published
 from tests.databases import migrated_sqlite
 from tests.pages.site import HTTP

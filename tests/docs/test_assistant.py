@@ -15,14 +15,14 @@ from clients.model.failure import ModelFailure
 from clients.model.settings import ModelSettings
 from clients.sandbox.model.fleet import SKILLS
 from clients.sandbox.model.script import Heard, Turn
+from operations.assistant.cards import MOST_CARDS
 from operations.assistant.chat import BODY_LIMIT, CHAT_SECONDS, Chat, Said
+from operations.assistant.events import SILENT_SECONDS
 from operations.assistant.insights import MODEL_SECONDS
+from operations.assistant.result import LONGEST
+from operations.assistant.talk import CALLS, CHARACTERS, ROUNDS
+from operations.assistant.tools import MOST_CHARACTERS, MOST_TOOLS, ORDER
 from operations.catalogue import CATALOGUE
-from operations.services.assistant_cards import MOST_CARDS
-from operations.services.assistant_events import SILENT_SECONDS
-from operations.services.assistant_result import LONGEST
-from operations.services.assistant_talk import CALLS, CHARACTERS, ROUNDS
-from operations.services.assistant_tools import MOST_CHARACTERS, MOST_TOOLS, ORDER
 from registry.limits import TIERS, Tier
 from registry.readable import LONGEST as LONGEST_TEXT
 from tests.assistant.stage import open_stage

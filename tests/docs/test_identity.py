@@ -10,13 +10,13 @@ from typing import cast
 import httpx
 import pytest
 
-from operations.services.browser_sessions import IDLE, LIFETIME
-from operations.services.consents import GRANT_SECONDS
-from operations.services.invitations import DAYS, MAILS_PER_ADDRESS, MAILS_PER_DAY
-from operations.services.key_restrictions import KeyRestrictions
-from operations.services.session_tokens import ACCESS_SECONDS
-from operations.services.signing_keys import LONGEST_USE_SECONDS
-from operations.services.verifications import CODE_MINUTES, MOST_TRIES, SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NETWORK
+from operations.services.people.browser_sessions import IDLE, LIFETIME
+from operations.services.people.consents import GRANT_SECONDS
+from operations.services.people.invitations import DAYS, MAILS_PER_ADDRESS, MAILS_PER_DAY
+from operations.services.people.key_restrictions import KeyRestrictions
+from operations.services.people.session_tokens import ACCESS_SECONDS
+from operations.services.people.signing_keys import LONGEST_USE_SECONDS
+from operations.services.people.verifications import CODE_MINUTES, MOST_TRIES, SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NETWORK
 from operations.setup.onboarding_account import TRIES_PER_HOUR
 from operations.setup.sign_up import SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_NETWORK
 from storage.commissions import RATE_BPS

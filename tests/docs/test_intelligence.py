@@ -13,35 +13,40 @@ import pytest
 
 from clients.webhooks.schedule import DELAYS
 from operations.catalogue import CATALOGUE
+from operations.intelligence.anomalies import silences as usage_silences
+from operations.intelligence.anomalies import spikes as usage_spikes
+from operations.intelligence.anomalies.line import LEAST_BYTES, LEAST_COST
+from operations.intelligence.anomalies.line import Kind as AnomalyKind
+from operations.intelligence.churn import score as churn_score
+from operations.intelligence.churn.signs import LONG_DAYS
+from operations.intelligence.costs.fleet_bill import PARETO_PERCENT
+from operations.intelligence.coverage.audit import FRESH_DAYS, USE_DAYS
+from operations.intelligence.coverage.verdicts import FEW, PROBLEMS, Action
 from operations.intelligence.detect_country_entry import Presence
+from operations.intelligence.diagnosis.rules import SLOW_KBPS, TABLE
+from operations.intelligence.finding import Finding
+from operations.intelligence.fleet import score as fleet_score
+from operations.intelligence.fleet.money import IN_ALL, OF_ACCOUNT
+from operations.intelligence.fleet.reading import SECONDS, TOLD_EVERY
+from operations.intelligence.lines import habits as line_habits
+from operations.intelligence.lines.calendar import DAYS
+from operations.intelligence.lines.rhythm import odds_of_silence, rhythm_of
+from operations.intelligence.lines.use import SETTLED_DAYS
+from operations.intelligence.market.small_groups import FEWEST
+from operations.intelligence.market.survey import MOST_PACKAGE_LINES
+from operations.intelligence.packages import cover as package_cover
+from operations.intelligence.packages.need import MARGIN_PERCENT
+from operations.intelligence.packages.plan import Verdict
+from operations.intelligence.packages.uptake import HALF, NEARLY, Upsell
+from operations.intelligence.reports.redaction_kinds import TOO_LONG
+from operations.intelligence.scheduling.cron_rules import LEAST_MINUTES
+from operations.intelligence.scheduling.input import WINDOW_DAYS
+from operations.intelligence.scheduling.notice import MOST_FIGURES
+from operations.intelligence.scheduling.runs import LEASE_SECONDS, MOST_TRIES, PAUSES
+from operations.intelligence.sheet import Kind
 from operations.intelligence.sheets.every import SHEETS
-from operations.services import churn_score, fleet_score, line_habits, package_cover, usage_silences, usage_spikes
-from operations.services.churn_signs import LONG_DAYS
-from operations.services.coverage_audit import FRESH_DAYS, USE_DAYS
-from operations.services.coverage_verdicts import FEW, PROBLEMS, Action
-from operations.services.cron_rules import LEAST_MINUTES
-from operations.services.diagnosis_rules import SLOW_KBPS, TABLE
-from operations.services.finding import Finding
-from operations.services.fleet_bill import PARETO_PERCENT
-from operations.services.fleet_money import IN_ALL, OF_ACCOUNT
-from operations.services.fleet_reading import SECONDS, TOLD_EVERY
-from operations.services.line_anomalies import LEAST_BYTES, LEAST_COST
-from operations.services.line_anomalies import Kind as AnomalyKind
-from operations.services.line_calendar import DAYS
-from operations.services.line_use import SETTLED_DAYS
-from operations.services.market_survey import MOST_PACKAGE_LINES
-from operations.services.package_need import MARGIN_PERCENT
-from operations.services.package_plan import Verdict
-from operations.services.package_uptake import HALF, NEARLY, Upsell
-from operations.services.redaction_kinds import TOO_LONG
-from operations.services.rhythm import odds_of_silence, rhythm_of
-from operations.services.schedule_input import WINDOW_DAYS
-from operations.services.schedule_notice import MOST_FIGURES
-from operations.services.schedule_runs import LEASE_SECONDS, MOST_TRIES, PAUSES
-from operations.services.sheet import Kind
-from operations.services.small_groups import FEWEST
-from operations.services.usage_weeks import FRESH_SECONDS
-from operations.services.windows import MOST_DAYS
+from operations.services.network.usage_weeks import FRESH_SECONDS
+from operations.services.network.windows import MOST_DAYS
 from registry.limits import Limits
 from storage.endpoints import FAILING_SECONDS
 from storage.schedule_reports import EVENTS_KEPT_SECONDS, REPORTS_KEPT, RUNS_PER_HOUR

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, get_args
 import httpx
 import pytest
 
-from operations.services.evidence import LATEST, SKEW
-from operations.services.inventory_purpose import UNKNOWN
-from operations.services.issued_line import LineHasPackages
-from operations.services.purpose import MANUAL, NO_INVENTORY
-from operations.services.reconciliation import LATER_SECONDS, PATIENCE_SECONDS, SOON_SECONDS
-from operations.services.rollback import NotIssued
-from operations.services.stock import FRESH_SECONDS
+from operations.services.issuing.evidence import LATEST, SKEW
+from operations.services.issuing.inventory_purpose import UNKNOWN
+from operations.services.issuing.issued_line import LineHasPackages
+from operations.services.issuing.purpose import MANUAL, NO_INVENTORY
+from operations.services.issuing.reconciliation import LATER_SECONDS, PATIENCE_SECONDS, SOON_SECONDS
+from operations.services.issuing.rollback import NotIssued
+from operations.services.issuing.stock import FRESH_SECONDS
 from storage.issuance import State
 from storage.replicas import LEASE_SECONDS
 from tests.cli.network import network

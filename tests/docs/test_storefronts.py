@@ -7,12 +7,12 @@ from typing import get_args
 import httpx
 
 from operations.catalogue import CATALOGUE
-from operations.services.order_fulfilment import PATIENCE_SECONDS
-from operations.services.order_refund import PATIENCE_SECONDS as REFUND_SECONDS
-from operations.services.shop_checkout import LOOK_SECONDS, OPEN_SECONDS
-from operations.services.shop_readiness import Reason
-from operations.services.shop_texts import LANGUAGES_FOLDER, languages
-from operations.services.top_up_review import CLEAR_SECONDS
+from operations.services.shop.checkout import LOOK_SECONDS, OPEN_SECONDS
+from operations.services.shop.order_fulfilment import PATIENCE_SECONDS
+from operations.services.shop.order_refund import PATIENCE_SECONDS as REFUND_SECONDS
+from operations.services.shop.readiness import Reason
+from operations.services.shop.texts import LANGUAGES_FOLDER, languages
+from operations.services.shop.top_up_review import CLEAR_SECONDS
 from operations.storefronts.plans import MOST_PLANS
 from operations.storefronts.storefront_fields import MOST_LOGO
 from operations.storefronts.storefronts import MOST_STOREFRONTS

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from clients.webhooks.schedule import DELAYS
-from operations.services.event_body import EventType
+from operations.services.webhooks.event_body import EventType
 from registry.limits import Limits, Tier
 from tests.cli.hook import listening
 from tests.docs.blocks import ROOT, blocks

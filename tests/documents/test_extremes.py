@@ -5,8 +5,8 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
-from operations.services.invoice_document import set_pdf
-from operations.services.invoice_sheet import MOST_LISTED, sheet_of
+from operations.invoicing.invoice.document import set_pdf
+from operations.invoicing.invoice.sheet import MOST_LISTED, sheet_of
 from storage.invoice_lines import InvoiceLineRow
 from storage.invoices import Invoice
 from tests.documents.reader import Page, pages_of

@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from clients.webhooks.sender import Sender
-from operations.services.reconciliation import Reconciliation
-from operations.services.schedule_runs import ScheduleRuns
+from operations.intelligence.scheduling.runs import ScheduleRuns
+from operations.services.issuing.reconciliation import Reconciliation
 from registry.limits import TIERS, Limits, Tier, TierLimits
 from registry.policy import period_of
 from storage.connection import Connection

@@ -13,7 +13,7 @@ from clients.sandbox.ocs.entities import Line
 from clients.sandbox.ocs.faults import Fault
 from clients.sandbox.ocs.state import World as Network
 from operations.catalogue import CATALOGUE
-from operations.services.reconciliation import Reconciliation
+from operations.services.issuing.reconciliation import Reconciliation
 from registry.limits import Limits, Tier
 from storage.events import list_events
 from storage.issuance import IssuanceRow, find_issuance

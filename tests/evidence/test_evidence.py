@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clients.ocs.moment import wire_time
 from clients.ocs.wire.package import Package
 from clients.ocs.wire.subscriber import Subscriber
-from operations.services.evidence import Scene, by_iccid, judge
+from operations.services.issuing.evidence import Scene, by_iccid, judge
 from storage.issuance import IssuanceRow
 from storage.reconciling import Known
 from storage.stock import Look

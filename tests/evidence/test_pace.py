@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from operations.services.reconciliation import MOST_SUSPECTS, Pace, Reconciliation
-from operations.services.survey import AT_ONCE
+from operations.services.issuing.reconciliation import MOST_SUSPECTS, Pace, Reconciliation
+from operations.services.issuing.survey import AT_ONCE
 from registry.limits import Tier
 from storage.issuance import find_issuance
 from tests.evidence.crooked_road import CrookedRoad, crooked

@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from clients.sandbox.ocs import packages
-from operations.services.reconciliation import Reconciliation, apply, find_out
-from operations.services.survey import Survey
+from operations.services.issuing.reconciliation import Reconciliation, apply, find_out
+from operations.services.issuing.survey import Survey
 from registry.limits import Tier
 from storage.accounts import set_connection
 from storage.reconciling import Place, claim_unknown

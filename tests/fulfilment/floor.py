@@ -11,8 +11,8 @@ import orjson
 from clients.mail.letter import Letter
 from clients.sandbox.ocs.faults import Fault
 from operations.deps import Deps
-from operations.services.order_fulfilment import Fulfilment
-from operations.services.reconciliation import Reconciliation
+from operations.services.issuing.reconciliation import Reconciliation
+from operations.services.shop.order_fulfilment import Fulfilment
 from storage.events import list_events
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orders import OrderRow

@@ -6,9 +6,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.sandbox.payments.paying import complete_checkout
-from operations.services.esim_profile import open_profile
-from operations.services.order_fulfilment import Fulfilment
-from operations.services.shop_checkout import begin_order
+from operations.services.issuing.esim_profile import open_profile
+from operations.services.shop.checkout import begin_order
+from operations.services.shop.order_fulfilment import Fulfilment
 from registry.limits import Limits, Role
 from storage.accounts import add_member, create_person, set_connection
 from storage.storefronts import write_storefront

@@ -8,7 +8,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import pytest
 import sqlalchemy as sa
 
-from operations.services.order_fulfilment import Fulfilment
+from operations.services.shop.order_fulfilment import Fulfilment
 from registry.errors import StoreUnavailable
 from storage.connection import Connection
 from storage.order_queue import LEASE_MS

@@ -4,7 +4,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from operations.services.order_fulfilment import AT_ONCE, Fulfilment
+from operations.services.shop.order_fulfilment import AT_ONCE, Fulfilment
 from registry.limits import Limits
 from storage.order_queue import LEASE_MS, claim_order
 from tests.fulfilment.floor import DRAW, Floor

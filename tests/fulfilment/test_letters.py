@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 from clients.mail.console import ConsoleMail
 from clients.mail.letter import Attachment, Letter, unpacked
 from clients.mail.smtp import SmtpMail, smtp_settings
-from operations.services.letters import open_letter, seal_letter
+from operations.services.people.letters import open_letter, seal_letter
 from tests.fulfilment.floor import Floor
 from tests.mail.office import open_server
 from tests.world import SettableClock

@@ -8,8 +8,8 @@ import pytest
 
 from clients.payments.records import CheckoutSession
 from clients.sandbox.payments.hooks import signed
-from operations.services.order_payment import take_checkout
-from operations.services.payments_sync import bring_up_to_date
+from operations.services.payments.payments_sync import bring_up_to_date
+from operations.services.shop.order_payment import take_checkout
 from storage.connect import forget_account
 from storage.order_queue import sweep_pending
 from storage.orders import find_order

@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
-from operations.services.order_payment import take_checkout
-from operations.services.order_purpose import NotOurs, OrderPurpose
+from operations.services.shop.order_payment import take_checkout
+from operations.services.shop.order_purpose import NotOurs, OrderPurpose
 from storage.order_queue import (
     LEASE_MS,
     begin_refund,

@@ -7,10 +7,10 @@ import pytest
 
 from clients.payments.records import Refund
 from clients.sandbox.payments.refunding import fail_refund
-from operations.services.order_refund import OrderRefund, charge_of
-from operations.services.payment_dispatch import settle_refused, settle_unknown
-from operations.services.payment_intake import take_word
-from operations.services.payments_sync import bring_up_to_date
+from operations.services.payments.payment_dispatch import settle_refused, settle_unknown
+from operations.services.payments.payment_intake import take_word
+from operations.services.payments.payments_sync import bring_up_to_date
+from operations.services.shop.order_refund import OrderRefund, charge_of
 from registry.payments_errors import PaymentsRefused
 from registry.ports import Conclusion
 from storage.order_queue import claim_order, fail_order, owe_again

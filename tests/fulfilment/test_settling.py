@@ -3,11 +3,11 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from operations.services.drawn_esim import DrawnEsim
-from operations.services.ledger import settle_issued
-from operations.services.order_purpose import FULFIL, OrderPurpose
-from operations.services.order_settlement import Decision, settle_order
-from operations.services.settlement import Settlement, settle
+from operations.services.issuing.drawn_esim import DrawnEsim
+from operations.services.issuing.ledger import settle_issued
+from operations.services.issuing.settlement import Settlement, settle
+from operations.services.shop.order_purpose import FULFIL, OrderPurpose
+from operations.services.shop.order_settlement import Decision, settle_order
 from registry.errors import Conflict, NotFound
 from storage.order_queue import review_order
 from storage.orders import OrderRow

@@ -8,7 +8,7 @@ import pytest
 from clients.payments.records import CheckoutSession
 from clients.sandbox.payments.cards import Card
 from clients.sandbox.payments.paying import make_charge
-from operations.services.order_payment import take_checkout
+from operations.services.shop.order_payment import take_checkout
 from storage.connection import Connection
 from storage.issuance import Holder, holders_of
 from storage.orders import NewOrder, insert_order, name_session

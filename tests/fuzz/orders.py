@@ -8,7 +8,7 @@ import httpx
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
-from operations.services.shop_checkout import OrderCancelled
+from operations.services.shop.checkout import OrderCancelled
 from tests.fulfilment.floor import HOUR, MINUTE, PRICE, Floor, open_floor
 from tests.fuzz.seat import Machine
 

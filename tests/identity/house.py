@@ -15,8 +15,8 @@ import httpx
 from clients.identity.client_metadata import ClientDocuments
 from clients.webhooks.addresses import parse_networks
 from operations.deps import Deps
-from operations.services.consents import allow
-from operations.services.session_tokens import SCOPES, issuer_of
+from operations.services.people.consents import allow
+from operations.services.people.session_tokens import SCOPES, issuer_of
 from registry.call import Surface
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Role, Tier

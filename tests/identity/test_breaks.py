@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from operations.services.consents import asked
-from operations.services.session_tokens import console_token
+from operations.services.people.consents import asked
+from operations.services.people.session_tokens import console_token
 from registry.limits import Role
 from storage.grants import grants_of
 from storage.members import end_membership

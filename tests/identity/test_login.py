@@ -7,8 +7,8 @@ import jwt
 import pytest
 from mcp.shared.auth import OAuthMetadata
 
-from operations.services.consents import Asked, asked, deny
-from operations.services.session_tokens import console_token
+from operations.services.people.consents import Asked, asked, deny
+from operations.services.people.session_tokens import console_token
 from storage.grants import grants_of
 from tests.identity.house import CALLBACK, STATE, House, answered
 from tests.world import NOON, SITE

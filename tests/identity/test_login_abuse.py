@@ -13,10 +13,10 @@ import httpx
 import jwt
 import pytest
 
-from operations.services.consents import allow, asked, deny
-from operations.services.letters import SERVICE
+from operations.services.people.consents import allow, asked, deny
+from operations.services.people.letters import SERVICE
+from operations.services.people.signing_keys import keys_at, private_key, sign
 from operations.services.secret_token import digest_of
-from operations.services.signing_keys import keys_at, private_key, sign
 from registry.errors import BadRequest, NotFound
 from registry.limits import Tier
 from storage.sealed_fields import signing_key_field

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from clients.mail.letter import Letter
-from operations.services.letters import open_letter, put_in_queue, seal_letter
-from operations.services.signing_keys import keys_at
+from operations.services.people.letters import open_letter, put_in_queue, seal_letter
+from operations.services.people.signing_keys import keys_at
 from storage.connection import Connection
 from storage.mail import take_mails
 from storage.rekey import COLUMNS, count_of_key, count_older, reseal

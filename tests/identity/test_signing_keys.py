@@ -10,7 +10,7 @@ import pytest
 
 from clients.identity.jwks import parse_jwks
 from operations.deps import Deps
-from operations.services.signing_keys import key_set, keys_at, rotate
+from operations.services.people.signing_keys import key_set, keys_at, rotate
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.sealing import Keyring

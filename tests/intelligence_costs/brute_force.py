@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
-from operations.services.package_cover import Option
+from operations.intelligence.packages.cover import Option
 
 
 class Problem(NamedTuple):

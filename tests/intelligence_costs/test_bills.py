@@ -5,11 +5,11 @@ from datetime import date
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operations.services.cost_figures import NAMED, difference, figures, line_cost, network_costs, other_networks
-from operations.services.fleet_bill import fleet_bill
-from operations.services.fleet_reading import FleetLine
-from operations.services.line_bill import NOTHING, Bill, bill_of, summed
-from operations.services.usage_weeks import DayUse, LineUse, PlaceUse
+from operations.intelligence.costs.figures import NAMED, difference, figures, line_cost, network_costs, other_networks
+from operations.intelligence.costs.fleet_bill import fleet_bill
+from operations.intelligence.costs.line_bill import NOTHING, Bill, bill_of, summed
+from operations.intelligence.fleet.reading import FleetLine
+from operations.services.network.usage_weeks import DayUse, LineUse, PlaceUse
 
 MICROS = st.integers(-5, 10**12)
 PLACES = st.builds(

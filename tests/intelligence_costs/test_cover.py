@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from operations.services.package_cover import MOST_PACKAGES, Chosen, Found, Option, cheapest
-from operations.services.package_need import turns_in
+from operations.intelligence.packages.cover import MOST_PACKAGES, Chosen, Found, Option, cheapest
+from operations.intelligence.packages.need import turns_in
 from tests.intelligence_costs.brute_force import Problem, covers, two_cheapest
 
 MOST = 4

@@ -9,8 +9,8 @@ from inline_snapshot import snapshot
 
 from clients.sandbox.ocs.entities import DATA, DAY, Line, Template
 from operations.intelligence import optimize_package
-from operations.services.package_cover import Option
-from operations.services.package_need import turns_in
+from operations.intelligence.packages.cover import Option
+from operations.intelligence.packages.need import turns_in
 from registry.limits import Tier
 from tests.intelligence_costs.brute_force import Problem, covers, sets
 from tests.intelligence_costs.stage import PACKAGES, WINDOW, Stage

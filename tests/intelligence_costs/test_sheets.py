@@ -6,8 +6,8 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
+from operations.intelligence.sheet import Sheet
 from operations.intelligence.sheets import high_cost_subscribers, optimize_package
-from operations.services.sheet import Sheet
 from tests.intelligence_costs.stage import Stage
 
 pytestmark = pytest.mark.anyio

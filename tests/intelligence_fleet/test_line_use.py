@@ -6,8 +6,8 @@ from itertools import permutations
 import pytest
 
 from clients.ocs.wire.statistics import PeriodUsage
-from operations.services.line_use import days_told, iso2_of, joined, micro, next_week, places_told, summary
-from operations.services.usage_weeks import KEPT_DAYS, MOST, Stretch, UsageWeeks, cut, days_of
+from operations.intelligence.lines.use import days_told, iso2_of, joined, micro, next_week, places_told, summary
+from operations.services.network.usage_weeks import KEPT_DAYS, MOST, Stretch, UsageWeeks, cut, days_of
 from registry.errors import OcsError
 
 FIRST = date(2027, 1, 1).toordinal()

@@ -7,8 +7,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.sandbox.ocs.signalling import country_of
+from operations.intelligence.market.small_groups import FEWEST
 from operations.intelligence.marketing_intelligence import METHOD
-from operations.services.small_groups import FEWEST
 from tests.intelligence_fleet.stage import ACCOUNT, FOREIGN, MARKET, SIBLING, Stage, found, total
 
 pytestmark = pytest.mark.anyio

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from operations.intelligence.sheet import Sheet
 from operations.intelligence.sheets import fleet_health, marketing_intelligence
-from operations.services.sheet import Sheet
 from tests.intelligence_fleet.stage import HEALTH, MARKET, Stage, found
 
 pytestmark = pytest.mark.anyio

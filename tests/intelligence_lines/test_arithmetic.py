@@ -7,11 +7,11 @@ from random import Random
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from operations.services.churn_score import Signs, scored, silence_points, weeks_of
-from operations.services.rhythm import odds_of_silence, rhythm_of
-from operations.services.robust import mad, pooled, slope
-from operations.services.usage_silences import ODDS, silences
-from operations.services.usage_spikes import ALARMS_PER_1000, Sample, spikes
+from operations.intelligence.anomalies.silences import ODDS, silences
+from operations.intelligence.anomalies.spikes import ALARMS_PER_1000, Sample, spikes
+from operations.intelligence.churn.score import Signs, scored, silence_points, weeks_of
+from operations.intelligence.lines.rhythm import odds_of_silence, rhythm_of
+from operations.intelligence.lines.robust import mad, pooled, slope
 
 days = st.lists(st.booleans(), min_size=1, max_size=56)
 figures = st.lists(st.integers(1_000, 10**11), min_size=1, max_size=28)

@@ -4,9 +4,9 @@ import orjson
 import pytest
 from inline_snapshot import snapshot
 
+from operations.intelligence.churn.score import BANDS
 from operations.intelligence.churn_risk import METHOD
 from operations.intelligence.sheets.churn_risk import sheet
-from operations.services.churn_score import BANDS
 from registry.limits import Tier
 from registry.restrictions import Restrictions
 from tests.intelligence_lines.stage import CHURN, PLANTED, SEED, Stage, Told, found

@@ -8,8 +8,8 @@ from inline_snapshot import snapshot
 
 from clients.sandbox.ocs.entities import DAY
 from operations.catalogue import CATALOGUE as WHOLE
-from operations.services.diagnosis_rules import TABLE
-from operations.services.diagnosis_steps import STEPS
+from operations.intelligence.diagnosis.rules import TABLE
+from operations.intelligence.diagnosis.steps import STEPS
 from tests.intelligence_network.stage import NORDIC_1GB, WORLD_1GB, Stage
 
 pytestmark = pytest.mark.anyio

@@ -6,9 +6,9 @@ import orjson
 import pytest
 
 from clients.sandbox.ocs.entities import ProviderRow
+from operations.intelligence.diagnosis.rules import Cause
+from operations.intelligence.sheet import PublicKind, Sheet
 from operations.intelligence.sheets import audit_network_coverage, diagnose_subscriber
-from operations.services.diagnosis_rules import Cause
-from operations.services.sheet import PublicKind, Sheet
 from tests.intelligence_network.stage import AUDIT, Stage
 from tests.intelligence_network.test_coverage import missteer, others
 from tests.intelligence_network.test_diagnosis import leave_the_zone, slow_down

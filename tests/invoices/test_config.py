@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from operations.services.platform_fees import fee_bps_of
+from operations.services.payments.platform_fees import fee_bps_of
 from registry.limits import Tier
 from storage.connect import attach_account
 from storage.fee_rates import set_fee_bps

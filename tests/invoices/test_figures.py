@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operations.services.invoice_figures import GB, MOST, MOST_PRICE_CENTS, TooLarge, figures_of, line_amount, platform_fee
+from operations.invoicing.invoice.figures import GB, MOST, MOST_PRICE_CENTS, TooLarge, figures_of, line_amount, platform_fee
 
 HALF = Fraction(1, 2)
 INVOICES, AT_ONCE = 10_000, 100

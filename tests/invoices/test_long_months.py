@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 import httpx
 import pytest
 
-from operations.services.invoice_whole import MANY
+from operations.invoicing.invoice.whole import MANY
 from tests.invoices.billing import INVOICES, Billing, sim
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from clients.payments.records import ProcessorInvoice
-from operations.services.invoice_payment import take_payment
+from operations.services.payments.invoice_payment import take_payment
 from storage.invoices import begin_sending, find_invoice
 from tests.invoices.billing import Billing
 from tests.invoices.test_sending import TO

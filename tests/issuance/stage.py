@@ -15,8 +15,8 @@ from clients.sandbox.ocs.desk import Call
 from clients.sandbox.ocs.entities import Line
 from clients.sandbox.ocs.faults import Fault
 from operations.catalogue import CATALOGUE
-from operations.services.read_cache import ReadCache
-from operations.services.stock import StockRoom
+from operations.services.issuing.stock import StockRoom
+from operations.services.network.read_cache import ReadCache
 from registry.limits import Limits, Tier
 from registry.pipeline import Pipeline
 from registry.policy import period_of

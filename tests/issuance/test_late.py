@@ -6,7 +6,7 @@ import httpx
 import pytest
 from inline_snapshot import snapshot
 
-from operations.services.settlement import Settlement, look_up, settle
+from operations.services.issuing.settlement import Settlement, look_up, settle
 from storage.issuance import IssuanceRow, find_issuance
 from storage.orphans import recover_orphans
 from storage.reconciling import unsettled

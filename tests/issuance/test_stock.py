@@ -4,8 +4,8 @@ import anyio
 import pytest
 
 from clients.sandbox.ocs.faults import Fault
-from operations.services.reached import Upstream
-from operations.services.upstream import reach_for
+from operations.services.network.reached import Upstream
+from operations.services.network.upstream import reach_for
 from registry.errors import OcsError, Refusal
 from storage.stock import Look
 from tests.issuance.road import Gate, held

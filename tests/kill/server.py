@@ -20,8 +20,8 @@ import anyio
 import orjson
 
 from clients.ocs.pool import OcsPool, ocs_limits
-from operations.services.order_fulfilment import Fulfilment
-from operations.services.reconciliation import Reconciliation
+from operations.services.issuing.reconciliation import Reconciliation
+from operations.services.shop.order_fulfilment import Fulfilment
 from storage.orphans import recover_orphans
 from storage.replicas import renew
 from tests.kill.clock import SharedClock

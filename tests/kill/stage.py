@@ -11,7 +11,7 @@ import httpx
 import psycopg
 
 from clients.webhooks.signature import SECRET_BYTES, new_secret
-from operations.services.api_key import new_api_key
+from operations.services.people.api_key import new_api_key
 from registry.clock import SystemClock
 from registry.ids import Ids, SystemIds
 from registry.limits import Role, Tier

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from clients.mail.letter import Letter, MailFailed, MailTransport
 from clients.mail.smtp import SmtpMail, smtp_settings
 from clients.sandbox.mail import MailCatcher
-from operations.services.letters import put_in_queue, seal_letter
+from operations.services.people.letters import put_in_queue, seal_letter
 from registry.errors import StoreUnavailable
 from storage.connection import Connection
 from storage.mail import MAIL, drop_mail

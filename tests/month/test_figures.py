@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from operations.services.mobile_countries import country_of
+from operations.services.network.mobile_countries import country_of
 from tests.month.fleet import ACCOUNT, CALL, DATA, MIB, SMS, Month, days_of, micro, micro_sum, open_month, records
 
 pytestmark = pytest.mark.anyio

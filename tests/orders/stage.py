@@ -13,10 +13,10 @@ from clients.payments.records import NewCheckout
 from clients.sandbox.payments.cards import Card
 from clients.sandbox.payments.paying import complete_checkout
 from operations.catalogue import CATALOGUE
-from operations.services.errand import Debts, WorkerErrand
-from operations.services.ledger import Order, draw
-from operations.services.order_purpose import FULFIL, OrderPurpose
-from operations.services.upstream import reach_for
+from operations.services.issuing.errand import Debts, WorkerErrand
+from operations.services.issuing.ledger import Order, draw
+from operations.services.network.upstream import reach_for
+from operations.services.shop.order_purpose import FULFIL, OrderPurpose
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from storage.order_queue import Paid, claim_order, fail_order, pay_order

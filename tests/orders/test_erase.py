@@ -9,7 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.mail.letter import Letter
-from operations.services.letters import put_in_queue, seal_letter
+from operations.services.people.letters import put_in_queue, seal_letter
 from registry.limits import Role, Tier
 from storage.connection import Connection
 from tests.issuance.stage import untold

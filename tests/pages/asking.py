@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from operations.services.consents import Request, begin
+from operations.services.people.consents import Request, begin
 from tests.pages.site import Site
 
 REDIRECT = "https://app.example:8443/callback?keep=1"

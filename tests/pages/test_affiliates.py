@@ -2,7 +2,7 @@
 
 import pytest
 
-from operations.services.commissions import record_platform_fee
+from operations.services.payments.commissions import record_platform_fee
 from storage.memberships import memberships_of
 from tests.pages.browser import Browser
 from tests.pages.site import Site

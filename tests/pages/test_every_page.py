@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from operations.services.browser_sessions import SignedIn
+from operations.services.people.browser_sessions import SignedIn
 from storage.grants import Grant, insert_grant
 from tests.pages.asking import ask
 from tests.pages.browser import Browser, Seen

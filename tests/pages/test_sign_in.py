@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from operations.services.browser_sessions import IDLE, LIFETIME, NOTED_EVERY
+from operations.services.people.browser_sessions import IDLE, LIFETIME, NOTED_EVERY
 from operations.services.secret_token import digest_of
 from storage.browser_sessions import find_session
 from tests.pages.browser import Browser

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from clients.sandbox.ocs.sandbox import Sandbox
 from operations.intelligence import schedule_report, schedules, share
+from operations.intelligence.sheet import Sheet
 from operations.services.secret_token import digest_of, new_token
-from operations.services.sheet import Sheet
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Tier
 from storage.connection import Connection

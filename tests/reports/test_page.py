@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from operations.services.report_chart import drawing
-from operations.services.report_drawing import Drawing
-from operations.services.report_page import Report, page_of, style
-from operations.services.report_redaction import redacted
-from operations.services.report_values import short, shown
-from operations.services.sheet import Chart, Sheet
+from operations.intelligence.reports.chart import drawing
+from operations.intelligence.reports.drawing import Drawing
+from operations.intelligence.reports.page import Report, page_of, style
+from operations.intelligence.reports.redaction import redacted
+from operations.intelligence.reports.values import short, shown
+from operations.intelligence.sheet import Chart, Sheet
 from tests.reports.paper import Paper
 from tests.reports.sheets import DAYS, WHOLE, chart, sheet, table
 

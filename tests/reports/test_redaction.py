@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operations.intelligence.reports.page import Report, page_of
+from operations.intelligence.reports.redaction import redacted
+from operations.intelligence.reports.redaction_scan import blotted, scanned_json, scanned_page
 from operations.intelligence.share import short_number
-from operations.services.redaction_scan import blotted, scanned_json, scanned_page
-from operations.services.report_page import Report, page_of
-from operations.services.report_redaction import redacted
-from operations.services.sheet import Sheet
+from operations.intelligence.sheet import Sheet
 from tests.reports.paper import Paper
 from tests.reports.sheets import ICCID, chart, sheet, table
 

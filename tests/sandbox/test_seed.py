@@ -10,7 +10,7 @@ from clients.sandbox.ocs.seed.build import build
 from clients.sandbox.ocs.seed.tariffs import UNPRICED
 from clients.sandbox.ocs.seed.zones import countries_of
 from clients.sandbox.ocs.state import World
-from operations.services.mobile_countries import country_of
+from operations.services.network.mobile_countries import country_of
 
 NOON = 1_774_008_000
 SHORT = 20

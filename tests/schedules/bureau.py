@@ -10,7 +10,7 @@ import httpx
 import sqlalchemy as sa
 
 from clients.webhooks.sender import Sender
-from operations.services.schedule_runs import ScheduleRuns
+from operations.intelligence.scheduling.runs import ScheduleRuns
 from registry.limits import Limits, Tier
 from storage.connection import Connection
 from storage.intelligence_tables import IntelligenceReportTable

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from operations.services.cron_boundaries import newest_boundary, next_boundary
-from operations.services.cron_rules import zones
+from operations.intelligence.scheduling.boundaries import newest_boundary, next_boundary
+from operations.intelligence.scheduling.cron_rules import zones
 
 MINUTE = timedelta(minutes=1)
 # The days of the changes, and which way the clock goes.

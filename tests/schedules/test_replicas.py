@@ -9,7 +9,7 @@ import anyio
 import orjson
 import pytest
 
-from operations.services.schedule_runs import LEASE_SECONDS, ScheduleRuns
+from operations.intelligence.scheduling.runs import LEASE_SECONDS, ScheduleRuns
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import read
 from tests.running import ROOT

@@ -4,7 +4,7 @@ import anyio
 import pytest
 from inline_snapshot import snapshot
 
-from operations.services.schedule_runs import LEASE_SECONDS
+from operations.intelligence.scheduling.runs import LEASE_SECONDS
 from registry.errors import OcsError
 from registry.limits import Tier
 from storage.accounts import set_connection

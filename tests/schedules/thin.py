@@ -11,8 +11,8 @@ from typing_extensions import TypedDict
 from operations.connectivity import events, webhook_endpoints
 from operations.deps import Ctx
 from operations.intelligence import schedule_report, schedule_run, schedules
-from operations.services.finding import Finding, finding
-from operations.services.sheet import Sheet
+from operations.intelligence.finding import Finding, finding
+from operations.intelligence.sheet import Sheet
 from registry.catalogue import Catalogue, Toolset
 from registry.errors import Refusal
 from registry.model import CamelInput

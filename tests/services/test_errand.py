@@ -10,7 +10,7 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from operations.deps import Deps
-from operations.services.errand import Debts, WorkerErrand
+from operations.services.issuing.errand import Debts, WorkerErrand
 from registry.errors import OcsError, StoreUnavailable
 from registry.ports import Conclusion
 from storage.connection import Connection

@@ -9,7 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
-from operations.services.referrals import ALPHABET, attach, take_in
+from operations.services.people.referrals import ALPHABET, attach, take_in
 from registry.limits import Role, Tier
 from registry.restrictions import Restrictions
 from storage.affiliates import Affiliate, affiliate_of

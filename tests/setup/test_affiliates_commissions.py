@@ -7,8 +7,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
-from operations.services.commissions import record_platform_fee
-from operations.services.referrals import attach, take_in
+from operations.services.payments.commissions import record_platform_fee
+from operations.services.people.referrals import attach, take_in
 from tests.contract.stage import House
 from tests.world import NOON, Credentials
 

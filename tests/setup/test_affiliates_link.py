@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from operations.services.referrals import attach, known, take_in
+from operations.services.people.referrals import attach, known, take_in
 from registry.errors import Conflict
 from registry.limits import Role, Tier
 from storage.affiliates import Referral, referral_of

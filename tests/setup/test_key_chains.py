@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operations.catalogue import CATALOGUE
-from operations.services.key_restrictions import KeyRestrictions, effective
+from operations.services.people.key_restrictions import KeyRestrictions, effective
 from registry.binding import Binding
 from registry.caller import Caller
 from registry.errors import BadRequest, Restricted

@@ -7,7 +7,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.catalogue import CATALOGUE
-from operations.services.invitations import accept, waiting_for
+from operations.services.people.invitations import accept, waiting_for
 from registry.errors import NotFound
 from registry.limits import Role, Tier
 from storage.grants import Grant, find_grant, insert_grant

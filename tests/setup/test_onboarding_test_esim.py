@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 
 from clients.sandbox.ocs.entities import Line
 from clients.sandbox.ocs.faults import Fault
-from operations.services.esim_profile import luhn_digit
+from operations.services.issuing.esim_profile import luhn_digit
 from registry.limits import Role, Tier
 from storage.accounts import set_connection
 from tests.contract.stage import House

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from operations.services.verifications import begin_sign_in, finish_sign_in
+from operations.services.people.verifications import begin_sign_in, finish_sign_in
 from registry.errors import BadRequest
 from storage.accounts import list_organisations
 from storage.statement import Query, Statement

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
-from operations.services.verifications import begin_sign_in, finish_sign_in
+from operations.services.people.verifications import begin_sign_in, finish_sign_in
 from registry.errors import BadRequest, QuotaExceeded
 from storage.connection import Connection
 from storage.people import find_by_address

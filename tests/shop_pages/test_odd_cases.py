@@ -10,9 +10,9 @@ import pytest
 from markupsafe import Markup
 
 from clients.sandbox.ocs.faults import Fault
-from operations.services import shop_checkout
-from operations.services.esim_profile import Profile, seal_profile
-from operations.services.shop_texts import texts
+from operations.services.issuing.esim_profile import Profile, seal_profile
+from operations.services.shop import checkout as shop_checkout
+from operations.services.shop.texts import texts
 from registry.errors import QuotaExceeded
 from registry.limits import Limits
 from registry.ports import SharedSecrets

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from operations.services.shop_texts import languages, texts
+from operations.services.shop.texts import languages, texts
 from transports.http.asgi import Headers
 from transports.shop.reader import language_of
 
@@ -15,8 +15,8 @@ PAGES = ROOT / "transports/shop"
 USERS = [
     *PAGES.glob("*.py"),
     *PAGES.rglob("*.html"),
-    ROOT / "operations/services/order_letters.py",
-    ROOT / "operations/services/shop_texts.py",
+    ROOT / "operations/services/shop/order_letters.py",
+    ROOT / "operations/services/shop/texts.py",
 ]
 COUNTED = re.compile(r"_(one|many)$")
 

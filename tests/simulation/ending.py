@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 
 import orjson
 
-from operations.services.letters import open_letter
+from operations.services.people.letters import open_letter
 from storage.sealing import Keyring
 from tests.simulation.checker import Delivery, Ending, Row, Told
 from tests.simulation.errands import Errand

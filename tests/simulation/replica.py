@@ -15,9 +15,9 @@ from clients.ocs.settings import OcsSettings
 from clients.payments.client import ProcessorClient, ProcessorSettings
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
-from operations.services.read_cache import ReadCache
-from operations.services.shop_checkout import Begun, begin_order, begin_top_up
-from operations.services.stock import StockRoom
+from operations.services.issuing.stock import StockRoom
+from operations.services.network.read_cache import ReadCache
+from operations.services.shop.checkout import Begun, begin_order, begin_top_up
 from registry.answer import answer
 from registry.call import Call, Reply
 from registry.errors import NotFound, StoreUnavailable

@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 from typing import Concatenate, Literal, ParamSpec, TypeVar
 
-from operations.services import ledger
+from operations.services.issuing import ledger
 from registry.errors import StoreUnavailable
 from storage.connection import Connection
 from storage.entries import begin, close, conclude, settle, settle_result

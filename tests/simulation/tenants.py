@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 
 from clients.webhooks.signature import SECRET_BYTES, new_secret
-from operations.services.api_key import new_api_key
+from operations.services.people.api_key import new_api_key
 from registry.limits import Role, Tier
 from storage.accounts import add_member, create_organisation, create_person
 from storage.connection import Connection

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import sqlalchemy as sa
 
-from operations.services.referrals import attach, take_in
+from operations.services.people.referrals import attach, take_in
 from registry.errors import Conflict
 from storage.accounts import create_organisation, create_person
 from storage.affiliates import count_referrals, referral_of

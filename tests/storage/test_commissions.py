@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operations.services.commissions import earns, record_platform_fee
+from operations.services.payments.commissions import earns, record_platform_fee
 from storage.accounts import create_organisation
 from storage.affiliates import join, refer
 from storage.commissions import COMMISSION, FEE, Earned, earned, list_commissions

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from operations.services.invitations import accept
+from operations.services.people.invitations import accept
 from registry.errors import NotFound
 from registry.ports import Line
 from storage.accounts import add_member, create_organisation, create_person

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from clients.ocs.messages import escaped
 from clients.sandbox.ocs.entities import Refused
 from clients.sandbox.ocs.methods.radio import measure
-from operations.services.sms_text import measured
+from operations.services.network.sms_text import measured
 from registry.limits import Tier
 from tests.subscribers.staged import Stage
 

@@ -13,9 +13,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.sandbox.ocs.entities import Line
-from operations.services.line_history import current
-from operations.services.line_search import term_of
-from operations.services.subscriber_rows import current_status, public_row, subscriber_id
+from operations.services.network.line_history import current
+from operations.services.network.line_search import term_of
+from operations.services.network.subscriber_rows import current_status, public_row, subscriber_id
 from operations.subscribers.search import list_subscribers
 from registry.limits import Tier
 from tests.accounts.stage import Stage, open_stage

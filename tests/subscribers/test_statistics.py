@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from operations.services.event_sums import events_sum
-from operations.services.usage_sums import usage_sum
-from operations.services.windows import Window, weeks
+from operations.services.network.event_sums import events_sum
+from operations.services.network.usage_sums import usage_sum
+from operations.services.network.windows import Window, weeks
 from tests.accounts.stage import Stage, open_stage
 
 pytestmark = pytest.mark.anyio

@@ -15,11 +15,11 @@ from clients.sandbox.payments.entities import Session
 from clients.sandbox.payments.paying import Card, complete_checkout
 from operations.catalogue import CATALOGUE
 from operations.deps import Deps
-from operations.services.order_fulfilment import Fulfilment
-from operations.services.order_sweep import sweep_orders
-from operations.services.read_cache import ReadCache
-from operations.services.shop_checkout import Begun, begin_order, begin_top_up
-from operations.services.stock import StockRoom
+from operations.services.issuing.stock import StockRoom
+from operations.services.network.read_cache import ReadCache
+from operations.services.shop.checkout import Begun, begin_order, begin_top_up
+from operations.services.shop.order_fulfilment import Fulfilment
+from operations.services.shop.order_sweep import sweep_orders
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from storage.connection import Connection

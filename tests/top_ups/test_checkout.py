@@ -6,7 +6,7 @@ from inline_snapshot import snapshot
 from clients.payments.records import NewPromotion
 from clients.sandbox.ocs.faults import Fault
 from clients.sandbox.payments.paying import Card, complete_checkout, enter_promotion
-from operations.services.shop_checkout import begin_order, begin_top_up, fee_of
+from operations.services.shop.checkout import begin_order, begin_top_up, fee_of
 from registry.errors import Conflict, NotFound, OcsError, Refusal
 from registry.payments_errors import PaymentsError
 from storage.connect import write_status

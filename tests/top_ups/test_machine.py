@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from clients.sandbox.ocs.faults import Fault
 from clients.sandbox.payments.refusal import Refusal as PageClosed
-from operations.services.top_up import TakenOver, Unfit, begin, prepared
+from operations.services.shop.top_up import TakenOver, Unfit, begin, prepared
 from registry.errors import Refusal
 from storage.order_queue import claim_order
 from tests.top_ups.counter import ADD, Counter, open_counter

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from clients.sandbox.ocs.faults import Fault
-from operations.services.order_fulfilment import Fulfilment
+from operations.services.shop.order_fulfilment import Fulfilment
 from storage.replicas import renew
 from tests.issuance.road import Gate
 from tests.top_ups.counter import ADD, Counter, open_counter

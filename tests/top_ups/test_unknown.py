@@ -7,10 +7,10 @@ import anyio.lowlevel
 import pytest
 
 from clients.sandbox.ocs.faults import Fault
-from operations.services.order_fulfilment import Fulfilment
-from operations.services.order_sweep import sweep_orders
-from operations.services.top_up import begin, prepared
-from operations.services.top_up_review import look_into
+from operations.services.shop.order_fulfilment import Fulfilment
+from operations.services.shop.order_sweep import sweep_orders
+from operations.services.shop.top_up import begin, prepared
+from operations.services.shop.top_up_review import look_into
 from storage.order_queue import claim_order
 from storage.orders import OrderRow
 from tests.issuance.road import Gate

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
-from operations.services.event_body import Event
+from operations.services.webhooks.event_body import Event
 from registry.clock import Clock
 
 # An event's id is made before its transaction commits, so one may appear below others that were seen: so far down is looked.

@@ -6,7 +6,7 @@ from typing import Annotated
 import orjson
 import typer
 
-from operations.services.event_body import Event
+from operations.services.webhooks.event_body import Event
 from registry.policy import stamp
 from transports.cli.door import Data, Key, Org, Url, Where
 from transports.cli.failure import Failure

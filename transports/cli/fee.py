@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from operations.services.platform_fees import MOST_BPS
+from operations.services.payments.platform_fees import MOST_BPS
 from registry.ports import Line
 from storage.audit import append_line
 from storage.connection import Connection

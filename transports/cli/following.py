@@ -13,7 +13,7 @@ import orjson
 import typer
 
 from clients.webhooks.retry_after import retry_after_seconds
-from operations.services.event_body import Event, EventType
+from operations.services.webhooks.event_body import Event, EventType
 from registry.call import Reply
 from registry.clock import Clock, SystemClock
 from registry.policy import stamp

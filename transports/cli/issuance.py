@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from operations.services.drawn_esim import DrawnEsim
-from operations.services.reconciliation import CLEAR_SECONDS
-from operations.services.settlement import OF_ISSUE, OF_ROLLBACK, Decision, Settlement, look_around, look_up, settle
+from operations.services.issuing.drawn_esim import DrawnEsim
+from operations.services.issuing.reconciliation import CLEAR_SECONDS
+from operations.services.issuing.settlement import OF_ISSUE, OF_ROLLBACK, Decision, Settlement, look_around, look_up, settle
 from registry.errors import Refusal
 from storage.accounts import list_organisations
 from storage.issuance import UNSETTLED, IssuanceRow, find_issuance

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from operations.services.evidence import Weighed
+from operations.services.issuing.evidence import Weighed
 from registry.policy import stamp
 from storage.issuance import IssuanceRow
 

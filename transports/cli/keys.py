@@ -6,7 +6,7 @@ from typing import Annotated, cast
 import orjson
 import typer
 
-from operations.services.key_restrictions import ShownRestrictions
+from operations.services.people.key_restrictions import ShownRestrictions
 from operations.setup.api_keys import ListedApiKey
 from transports.cli.door import Data, Door, Key, Org, Url, Where, accepted, open_door
 from transports.cli.rekey import rekey

@@ -10,8 +10,8 @@ from clients.failure import OutboundFailed
 from clients.http import Outbound
 from clients.webhooks.sender import SENDER_LIMITS
 from clients.webhooks.signature import SECRET_BYTES, new_secret, sign
-from operations.services.delivery import USER_AGENT
-from operations.services.event_body import Event, body_of
+from operations.services.webhooks.delivery import USER_AGENT
+from operations.services.webhooks.event_body import Event, body_of
 from registry.clock import Clock, SystemClock
 from registry.ids import SystemIds
 from transports.cli.door import Data, Key, Org, Url, Where

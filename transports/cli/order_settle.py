@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from operations.services.order_settlement import Decision, settle_order
+from operations.services.shop.order_settlement import Decision, settle_order
 from registry.errors import Refusal
 from storage.orders import OrderRow
 from transports.cli.failure import Failure

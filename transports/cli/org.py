@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from operations.services.addresses import is_address
+from operations.services.people.addresses import is_address
 from registry.ids import Ids
 from registry.limits import Role, Tier
 from registry.ports import Line

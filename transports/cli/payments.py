@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from operations.services.payments_sync import bring_up_to_date
+from operations.services.payments.payments_sync import bring_up_to_date
 from registry.errors import Refusal
 from storage.accounts import list_organisations
 from storage.connect import Connected, connected

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from operations.services.signing_keys import Rotation, rotate
+from operations.services.people.signing_keys import Rotation, rotate
 from transports.cli.failure import Failure
 from transports.cli.local import open_local
 from transports.cli.render import print_line

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from operations.catalogue import CATALOGUE
-from operations.services.demo import Demo
+from operations.services.demo.organisation import Demo
 from registry.catalogue import Selection
 from storage.migrate import SchemaMismatch
 from transports.cli.banner import Started

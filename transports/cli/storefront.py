@@ -8,7 +8,7 @@ import orjson
 import typer
 
 from operations.connectivity.shapes import Plan
-from operations.services.live_plans import NAMELESS, slug_of
+from operations.services.network.live_plans import NAMELESS, slug_of
 from operations.storefronts.storefront_shape import ShownStorefront
 from registry.clock import SystemClock
 from registry.ids import SystemIds

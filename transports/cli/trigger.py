@@ -11,7 +11,7 @@ import orjson
 import typer
 
 from operations.connectivity.shapes import Intent, Plan
-from operations.services.event_body import Event
+from operations.services.webhooks.event_body import Event
 from registry.call import Reply
 from registry.clock import SystemClock
 from registry.ids import SystemIds

@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from clients.identity.client_metadata import ClientDocuments, is_document
 from operations.deps import Deps
-from operations.services.consents import Request, answer_url, begin
-from operations.services.session_tokens import issuer_of, resources_of
+from operations.services.people.consents import Request, answer_url, begin
+from operations.services.people.session_tokens import issuer_of, resources_of
 from transports.identity.oauth_error import OauthError
 from transports.identity.parameters import Parameters
 from transports.identity.programs import Program, program_of_document, registered_program

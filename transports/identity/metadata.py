@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from operations.services.session_tokens import SCOPES, issuer_of
+from operations.services.people.session_tokens import SCOPES, issuer_of
 from registry.ports import Site
 
 WELL_KNOWN = "/.well-known/oauth-authorization-server"

@@ -9,8 +9,8 @@ from pydantic import AnyUrl, Field, TypeAdapter
 from clients.identity.client_metadata import BadDocument, ClientDocuments, is_document
 from clients.identity.redirects import same_redirect
 from operations.deps import Deps
-from operations.services.letters import SERVICE
-from operations.services.session_tokens import SCOPES
+from operations.services.people.letters import SERVICE
+from operations.services.people.session_tokens import SCOPES
 from storage.oauth_clients import OauthClient, find_client
 from storage.sealed_fields import client_secret_field
 from transports.identity.oauth_error import OauthError

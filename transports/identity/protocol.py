@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from clients.identity.client_metadata import ClientDocuments
 from operations.deps import Deps
-from operations.services.signing_keys import key_set
+from operations.services.people.signing_keys import key_set
 from registry.errors import BadRequest, MethodNotAllowed
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.identity.answer import Answer, error_answer, public_answer, send_answer

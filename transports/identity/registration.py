@@ -12,9 +12,9 @@ from clients.identity.client_metadata import shown_address, shown_name
 from clients.identity.redirects import BadRedirect, check_redirects
 from operations.deps import Deps
 from operations.services.hourly import spend_allowances
-from operations.services.letters import SERVICE
+from operations.services.people.letters import SERVICE
+from operations.services.people.session_tokens import SCOPES
 from operations.services.secret_token import new_token
-from operations.services.session_tokens import SCOPES
 from registry.errors import BadRequest
 from registry.guard import parse
 from registry.throttle import network_of

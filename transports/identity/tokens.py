@@ -11,9 +11,9 @@ from pydantic import AnyUrl
 from starlette.responses import Response
 
 from operations.deps import Deps
-from operations.services.consents import GRANT_SECONDS, Bound
+from operations.services.people.consents import GRANT_SECONDS, Bound
+from operations.services.people.session_tokens import ACCESS_SECONDS, access_token
 from operations.services.secret_token import digest_of, new_token
-from operations.services.session_tokens import ACCESS_SECONDS, access_token
 from storage.authorizations import end_reused_code, find_code, use_code
 from storage.grants import Grant, find_grant
 from storage.refresh_tokens import find_refresh_token, use_refresh_token

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from operations.services import browser_sessions
-from operations.services.browser_sessions import Record
-from operations.services.invitations import Invited, accept, waiting_for
+from operations.services.people import browser_sessions
+from operations.services.people.browser_sessions import Record
+from operations.services.people.invitations import Invited, accept, waiting_for
 from operations.services.secret_token import digest_of
 from registry.errors import BadRequest, NotFound, Refusal
 from storage.audit import append_line

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from operations.services.consents import Asked, allow, asked, deny
+from operations.services.people.consents import Asked, allow, asked, deny
 from registry.caller import Caller
 from registry.errors import BadRequest, NotFound, Refusal
 from registry.limits import Role, Scope

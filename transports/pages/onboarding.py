@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast, get_args
 
-from operations.services.onboarding import OperatorType
+from operations.services.people.onboarding import OperatorType
 from registry.errors import BadRequest
 from transports.pages.answers import Answer, Page, Redirect
 from transports.pages.asking import ask, given

@@ -1,6 +1,6 @@
 """A token for the API, for an hour, for whoever is signed in here."""
 
-from operations.services.session_tokens import console_token
+from operations.services.people.session_tokens import console_token
 from transports.pages.answers import Page
 from transports.pages.visit import Visit
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from operations.services.verifications import CODE_MINUTES, begin_sign_in, finish_sign_in
+from operations.services.people.verifications import CODE_MINUTES, begin_sign_in, finish_sign_in
 from registry.errors import BadRequest, QuotaExceeded
 from storage.verifications import MOST_TRIES
 from transports.pages.answers import Answer, Page, Redirect

@@ -1,6 +1,6 @@
 """Signing out: this browser, or every one of the person."""
 
-from operations.services import browser_sessions
+from operations.services.people import browser_sessions
 from transports.pages.answers import Redirect
 from transports.pages.visit import Visit
 

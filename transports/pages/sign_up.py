@@ -3,7 +3,7 @@
 import re
 from typing import cast
 
-from operations.services.addresses import normal
+from operations.services.people.addresses import normal
 from storage.people import find_by_address
 from transports.pages.answers import Answer, Page, Redirect
 from transports.pages.asking import ask, given

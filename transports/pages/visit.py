@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from operations.services import browser_sessions
-from operations.services.browser_sessions import COOKIE, Record, SignedIn
+from operations.services.people import browser_sessions
+from operations.services.people.browser_sessions import COOKIE, Record, SignedIn
 from operations.services.secret_token import new_token
 from registry.caller import Caller
 from registry.errors import Conflict

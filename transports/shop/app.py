@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from operations.services.shop_texts import languages, texts
+from operations.services.shop.texts import languages, texts
 from registry.call import Reply
 from registry.errors import MethodNotAllowed, Refusal
 from transports.http.asgi import Headers, HttpScope, Receive, Scope, Send

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from operations.services.shop_checkout import NotForSale, ShopNotReady, SoldOut, begin_order
+from operations.services.shop.checkout import NotForSale, ShopNotReady, SoldOut, begin_order
 from registry.errors import Refusal
 from registry.payments_errors import PaymentsError
 from storage.storefront_plans import find_plan

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import NamedTuple, cast
 from urllib.parse import quote
 
-from operations.services.drawn_esim import phone_code
-from operations.services.qr_picture import drawable, picture
+from operations.services.issuing.drawn_esim import phone_code
+from operations.services.issuing.qr_picture import drawable, picture
 
 # Universal links: iOS 17.4 and newer, Android 10 and newer with Google's services. Older ones show a page that says so.
 IPHONE = "https://esimsetup.apple.com/esim_qrcode_provisioning?carddata="

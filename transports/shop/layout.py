@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from operations.services.shop_texts import Texts
+from operations.services.shop.texts import Texts
 from transports.http.asgi import Headers
 from transports.pages.page_headers import page_headers
 from transports.shop.accent import style_of

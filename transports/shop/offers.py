@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, cast
 
-from operations.services.shop_texts import Texts
+from operations.services.shop.texts import Texts
 from transports.shop.plain_text import plain
 
 Plan = Mapping[str, object]

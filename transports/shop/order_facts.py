@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
-from operations.services.shop_texts import Texts, moment_of
+from operations.services.shop.texts import Texts, moment_of
 from transports.shop.plain_text import plain
 
 Told = Mapping[str, object]

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from operations.services.shop_checkout import NotForSale, ShopNotReady, SoldOut, begin_top_up
-from operations.services.top_up_plans import addable
+from operations.services.shop.checkout import NotForSale, ShopNotReady, SoldOut, begin_top_up
+from operations.services.shop.top_up_plans import addable
 from registry.errors import Refusal
 from transports.shop import order_page
 from transports.shop.answers import Answer, Redirect

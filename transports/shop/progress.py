@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from operations.services.shop_texts import Texts
+from operations.services.shop.texts import Texts
 
 
 class Standing(NamedTuple):

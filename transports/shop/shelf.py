@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import anyio
 
 from operations.deps import Deps
-from operations.services.shop_readiness import reasons_against
+from operations.services.shop.readiness import reasons_against
 from registry.errors import Refusal
 from storage.storefront_plans import StorefrontPlan, plans_on_sale
 from storage.storefronts import Storefront, published

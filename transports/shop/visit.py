@@ -8,7 +8,7 @@ import orjson
 
 from operations.catalogue import CATALOGUE
 from operations.deps import Deps
-from operations.services.shop_texts import Texts
+from operations.services.shop.texts import Texts
 from registry.answer import answer
 from registry.call import Call
 from registry.caller import ANONYMOUS

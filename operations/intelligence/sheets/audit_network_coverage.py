@@ -1,9 +1,9 @@
 """The report of audit_network_coverage."""
 
 from operations.intelligence.audit_network_coverage import Coverage, NetworkLines, OutsideLine
-from operations.services.finding import Finding
-from operations.services.network_told import NetworkTold
-from operations.services.sheet import Chart, Figure, Sheet, Table, Value
+from operations.intelligence.finding import Finding
+from operations.intelligence.lines.network_told import NetworkTold
+from operations.intelligence.sheet import Chart, Figure, Sheet, Table, Value
 
 CHARTED = 12
 

@@ -2,10 +2,10 @@
 
 from collections import Counter
 
+from operations.intelligence.churn.score import BANDS, Band
 from operations.intelligence.churn_risk import ChurnRisk, LineAtRisk
-from operations.services.churn_score import BANDS, Band
-from operations.services.finding import Finding
-from operations.services.sheet import Chart, Figure, Sheet, Table, Value
+from operations.intelligence.finding import Finding
+from operations.intelligence.sheet import Chart, Figure, Sheet, Table, Value
 
 LABELS: dict[Band, str] = {"high": "High", "medium": "Medium", "low": "Low"}
 FACTORS = {

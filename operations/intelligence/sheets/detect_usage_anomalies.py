@@ -2,10 +2,10 @@
 
 from datetime import date, timedelta
 
+from operations.intelligence.anomalies.line import Kind
 from operations.intelligence.detect_usage_anomalies import UsageAnomalies, UsageAnomaly
-from operations.services.finding import Finding
-from operations.services.line_anomalies import Kind
-from operations.services.sheet import Chart, Column, Figure, Sheet, Table, Value
+from operations.intelligence.finding import Finding
+from operations.intelligence.sheet import Chart, Column, Figure, Sheet, Table, Value
 
 LABELS: dict[Kind, str] = {"spike": "Data spikes", "silence": "Silences", "cost": "Cost outside packages"}
 WORDS = {

@@ -1,9 +1,9 @@
 """The report of diagnose_subscriber."""
 
 from operations.intelligence.diagnose_subscriber import Diagnosis, Evidence, FoundCause, LineNow
-from operations.services.diagnosis_rules import Cause
-from operations.services.finding import Finding
-from operations.services.sheet import Figure, Kind, Sheet, Table, Value
+from operations.intelligence.diagnosis.rules import Cause
+from operations.intelligence.finding import Finding
+from operations.intelligence.sheet import Figure, Kind, Sheet, Table, Value
 
 SAID: dict[Cause, str] = {
     "status_not_active": "The line is not active.",

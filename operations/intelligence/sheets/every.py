@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from operations.intelligence.sheet import Sheet
 from operations.intelligence.sheets import (
     audit_network_coverage,
     churn_risk,
@@ -12,7 +13,6 @@ from operations.intelligence.sheets import (
     marketing_intelligence,
     optimize_package,
 )
-from operations.services.sheet import Sheet
 
 SHEETS: Mapping[str, Callable[..., Sheet]] = {
     "audit_network_coverage": audit_network_coverage.sheet,

@@ -1,9 +1,9 @@
 """The health of a fleet as a report."""
 
+from operations.intelligence.finding import Factor, Finding
+from operations.intelligence.fleet.score import Deed, ToDo
 from operations.intelligence.fleet_health import AccountState, FleetHealth
-from operations.services.finding import Factor, Finding
-from operations.services.fleet_score import Deed, ToDo
-from operations.services.sheet import Chart, Figure, Sheet, Table
+from operations.intelligence.sheet import Chart, Figure, Sheet, Table
 
 DEEDS: dict[Deed, str] = {
     "order_esims": "Order eSIMs",

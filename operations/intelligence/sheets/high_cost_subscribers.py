@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from operations.intelligence.costs.figures import NAMED, CountryCost, LineCost, NetworkCost
+from operations.intelligence.finding import Finding
 from operations.intelligence.high_cost_subscribers import FleetCosts
-from operations.services.cost_figures import NAMED, CountryCost, LineCost, NetworkCost
-from operations.services.finding import Finding
-from operations.services.sheet import Chart, Series, Sheet, Table, Value
-from operations.services.use_kinds import Kind
+from operations.intelligence.lines.use_kinds import Kind
+from operations.intelligence.sheet import Chart, Series, Sheet, Table, Value
 
 BARS = 12
 """Countries of the chart."""

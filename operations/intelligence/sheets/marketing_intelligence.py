@@ -1,10 +1,10 @@
 """The market that a fleet is, as a report."""
 
+from operations.intelligence.finding import Finding
+from operations.intelligence.lines.habits import Segment
 from operations.intelligence.marketing_intelligence import CountryUse, FigureTrend, MarketingIntelligence, PackageSales, UpsellChance
-from operations.services.finding import Finding
-from operations.services.line_habits import Segment
-from operations.services.package_uptake import Upsell
-from operations.services.sheet import Chart, Column, Sheet, Table
+from operations.intelligence.packages.uptake import Upsell
+from operations.intelligence.sheet import Chart, Column, Sheet, Table
 
 SEGMENTS: dict[Segment, str] = {
     "machine": "Machines",

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from operations.intelligence.finding import Finding
 from operations.intelligence.optimize_package import FleetSavings
-from operations.services.finding import Finding
-from operations.services.package_figures import LinePlan
-from operations.services.package_plan import Verdict
-from operations.services.sheet import Chart, Sheet, Table, Value
+from operations.intelligence.packages.figures import LinePlan
+from operations.intelligence.packages.plan import Verdict
+from operations.intelligence.sheet import Chart, Sheet, Table, Value
 
 BARS = 12
 WORDS: Mapping[Verdict, str] = {

@@ -1,0 +1,1 @@
+"""What stands out in the use of a line."""

@@ -1,0 +1,1 @@
+"""Which lines are being given up."""

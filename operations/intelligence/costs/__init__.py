@@ -1,0 +1,1 @@
+"""What lines cost, and where."""

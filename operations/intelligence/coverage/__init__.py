@@ -1,0 +1,1 @@
+"""Lines on networks that their packages do not cover."""

@@ -1,0 +1,1 @@
+"""A whole fleet: reading it, and its state."""

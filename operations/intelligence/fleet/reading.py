@@ -1,0 +1,185 @@
+"""Reading something of every line of a fleet: several at once, as many as can be had in the time there is, and honest about the rest."""
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar, cast
+
+import anyio
+import anyio.lowlevel
+
+from clients.ocs.wire.subscriber import Subscriber
+from operations.services.network.fleet import Fleet, lines_of
+from operations.services.network.line_history import current
+from operations.services.network.reached import Upstream
+from registry.call import Progress
+from registry.clock import Clock
+from registry.errors import NotFound, OcsError, Refusal
+
+T = TypeVar("T")
+AT_ONCE = 8
+"""The places that a token has at the charging system by default; the link makes whoever is more wait."""
+SECONDS = 100.0
+"""How long the lines of one answer may be read. Choice: shorter than the patience of common clients and proxies, two minutes."""
+FAILURES_IN_A_ROW = 24
+TOLD_EVERY = 50
+LINES_IN_A_ROW, ROWS_IN_A_ROW = 8, 250
+"""Of each reader, and of a list: then others have their turn, since what is known already needs no call that would wait."""
+NOT_KEPT = frozenset({"account", "reseller", "resellerId", "batchId", "email", "phoneNumberList", "multiImsi", "greenZoneCounter"})
+SIM_KEPT = frozenset({"id", "esim", "status", "affectationDateUtc"})
+ICCID = re.compile(r"[0-9A-Fa-f]{13,22}", re.ASCII)
+"""Shorter and longer ones than ours exist, and some end in a letter that fills them up; nothing else is repeated in an answer."""
+LISTING_CALLS = 4_000
+"""listSubscriber calls for one fleet: a list holds some hundred lines, and 10,000 lines take about a thousand."""
+
+
+class FleetLine(NamedTuple):
+    """A line of the fleet, as the list shows it."""
+
+    subscriber_id: int
+    iccid: str
+    account_id: int
+    status: str
+    row: Subscriber
+    """As the list shows it, without the members that NOT_KEPT and SIM_KEPT leave out."""
+
+
+class Lines(NamedTuple):
+    """The caller's lines, by subscriber id, and whether there may be more that no list shows."""
+
+    lines: list[FleetLine]
+    incomplete: bool
+
+
+class Reading(NamedTuple, Generic[T]):
+    """What was read of which line (by subscriber id), how many could not be read, and how many were left for want of time."""
+
+    found: dict[int, T]
+    failed: int
+    left: int
+
+    @property
+    def missing(self) -> int:
+        """Lines that the answer says nothing about."""
+        return self.failed + self.left
+
+
+async def fleet_of(upstream: Upstream, account_id: int | None = None) -> Lines:
+    """Every line of the caller's accounts, or of one of them. The list is a minute old at most."""
+    accounts = [account.get("id", 0) for account in await upstream.accounts()]
+    if account_id is not None:
+        if account_id not in accounts:
+            raise NotFound("You have no account with this id", param="accountId", hint="list_accounts shows yours")
+        accounts = [account_id]
+
+    async def load() -> Lines:
+        return await lines_in(await lines_of(upstream, accounts, calls=LISTING_CALLS))
+
+    found = await upstream.reads.get((upstream.identity, "fleet", *accounts), load)
+    return found._replace(lines=list(found.lines))
+
+
+async def lines_in(fleet: Fleet) -> Lines:
+    """The rows as lines, a part at a time: there may be tens of thousands, and others wait for the loop.
+
+    A line that was moved while the lists were read stands in two of them, and is the newer one's.
+    """
+    found: dict[int, FleetLine] = {}
+    incomplete = fleet.incomplete
+    for start in range(0, len(fleet.rows), ROWS_IN_A_ROW):
+        part = [line_of(row) for row in fleet.rows[start : start + ROWS_IN_A_ROW]]
+        found |= {line.subscriber_id: line for line in part if line is not None}
+        incomplete = incomplete or None in part
+        await anyio.lowlevel.checkpoint()
+    return Lines([found[number] for number in sorted(found)], incomplete)
+
+
+def line_of(row: Subscriber) -> FleetLine | None:
+    """The line of a row; nothing when the row does not say its number or its ICCID, or has something else in its place."""
+    number, iccid = row.get("subscriberId"), current_iccid(row)
+    if number is None or iccid is None or not ICCID.fullmatch(iccid):
+        return None
+    return FleetLine(number, iccid, row.get("accountId", 0), status_word(row), slim(row))
+
+
+def slim(row: Subscriber) -> Subscriber:
+    """The row without what no report needs: it is kept for a minute, and codes that install an eSIM are secrets."""
+    kept = {name: value for name, value in row.items() if name not in NOT_KEPT}
+    sim = row.get("sim")
+    if sim is not None:
+        kept["sim"] = {name: value for name, value in sim.items() if name in SIM_KEPT}
+    return cast(Subscriber, kept)
+
+
+def current_iccid(row: Subscriber) -> str | None:
+    """The ICCID in use."""
+    history = current(row.get("imsiList", ()))
+    return None if history is None else history.get("iccid")
+
+
+def status_word(row: Subscriber) -> str:
+    """The status in words of ours: ACTIVE, INACTIVE, SUSPENDED, PENDING, DISCONNECTED, END_OF_LIFE; UNKNOWN where none is told."""
+    history = current(row.get("status", ()))
+    word = (history.get("status") or "") if history is not None else ""
+    said = word.upper().replace(" ", "_")
+    return said if said in STATUSES else "UNKNOWN"
+
+
+STATUSES = frozenset({"ACTIVE", "INACTIVE", "SUSPENDED", "PENDING", "DISCONNECTED", "END_OF_LIFE"})
+
+
+async def read_each(
+    lines: Sequence[FleetLine],
+    read: Callable[[FleetLine], Awaitable[T]],
+    *,
+    clock: Clock,
+    tell: Progress,
+    seconds: float = SECONDS,
+) -> Reading[T]:
+    """Read all lines, a few at a time. What fails is counted; when nothing but failures comes, or the time is over, the rest is left."""
+    return await Round(lines, read, clock, tell, seconds).run()
+
+
+class Round(Generic[T]):
+    """One reading under way."""
+
+    def __init__(
+        self, lines: Sequence[FleetLine], read: Callable[[FleetLine], Awaitable[T]], clock: Clock, tell: Progress, seconds: float
+    ) -> None:
+        self._lines, self._read, self._clock, self._tell = lines, read, clock, tell
+        self._ends = clock.monotonic() + seconds
+        self._found: dict[int, T] = {}
+        self._failed = self._in_a_row = 0
+        self._last: Refusal | None = None
+
+    async def run(self) -> Reading[T]:
+        """Until all are read, or it makes no sense to go on. A fleet of which nothing can be read is the network's failure."""
+        waiting = iter(self._lines)
+        async with anyio.create_task_group() as group:
+            for _ in range(min(AT_ONCE, len(self._lines))):
+                group.start_soon(self._work, waiting)
+        if self._last is not None and not self._found:
+            raise self._last
+        left = len(self._lines) - len(self._found) - self._failed
+        return Reading(self._found, self._failed, left)
+
+    async def _work(self, waiting: Iterator[FleetLine]) -> None:
+        for line in waiting:
+            await self._one(line)
+            done = len(self._found) + self._failed
+            if done % TOLD_EVERY == 0 or done == len(self._lines):
+                await self._tell(done, len(self._lines), f"Read {done} of {len(self._lines)} lines")
+            if done % LINES_IN_A_ROW == 0:
+                await anyio.lowlevel.checkpoint()
+            if self._clock.monotonic() >= self._ends or self._in_a_row >= FAILURES_IN_A_ROW:
+                return
+
+    async def _one(self, line: FleetLine) -> None:
+        try:
+            self._found[line.subscriber_id] = await self._read(line)
+            self._in_a_row = 0
+        except OcsError as failure:
+            self._failed += 1
+            self._in_a_row += 1
+            self._last = failure
+        except NotFound:  # it was moved or removed while the others were read
+            self._failed += 1

@@ -1,0 +1,1 @@
+"""What is known of a line: its days, its habits, its use."""

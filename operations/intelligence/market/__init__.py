@@ -1,0 +1,1 @@
+"""What four weeks of a fleet say to a seller."""

@@ -1,0 +1,1 @@
+"""What packages lines need, have and could have."""

@@ -1,0 +1,1 @@
+"""Reports as people read them, and as strangers may."""

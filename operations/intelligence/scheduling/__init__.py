@@ -1,0 +1,1 @@
+"""Schedules: when they fire, how they run, who reads them."""

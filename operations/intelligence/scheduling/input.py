@@ -1,0 +1,68 @@
+"""What a schedule hands to its composite: checked when the schedule is made, completed when it runs."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Literal
+
+import orjson
+from pydantic import JsonValue
+
+from operations.services.network.windows import today
+from registry.errors import BadRequest
+from registry.inside import Inside
+
+Composite = Literal[
+    "audit_network_coverage",
+    "churn_risk",
+    "detect_usage_anomalies",
+    "diagnose_subscriber",
+    "fleet_health",
+    "high_cost_subscribers",
+    "marketing_intelligence",
+    "optimize_package",
+]
+"""The composites that may be scheduled (decisions.md 10)."""
+RANGED = ("high_cost_subscribers",)
+WINDOW_DAYS = 28
+Given = Mapping[str, JsonValue]
+
+
+def checked_input(inside: Inside, composite: Composite, given: Given, now: float) -> str:
+    """The input as JSON text, if the composite takes it; a refusal that names the field of `input` when not.
+
+    Choice: only the form is checked here. Whether accounts and lines are the organisation's is asked at every run, since lines move.
+    """
+    if "starting_after" in given:
+        raise BadRequest(
+            "input.starting_after: a report always begins at the first row",
+            param="input.starting_after",
+            hint="Leave it out, and give a larger limit",
+        )
+    pipeline = inside.pipeline
+    binding = pipeline.binding(pipeline.catalogue.operations[composite])
+    try:
+        binding.validate(binding.arguments(completed(composite, given, now)))
+    except BadRequest as refusal:
+        raise inside_of(refusal) from None
+    return orjson.dumps(given).decode()
+
+
+def inside_of(refusal: BadRequest) -> BadRequest:
+    """The composite's refusal, told of the schedule's field."""
+    field, text = refusal.param, refusal.message
+    if field is None:
+        return BadRequest(f"input: {text}", code=refusal.error_code, param="input", hint=refusal.hint)
+    told = f"input.{text}" if text.startswith(field) else f"input.{field}: {text}"
+    return BadRequest(told, code=refusal.error_code, param=f"input.{field}", hint=refusal.hint)
+
+
+def completed(composite: str, given: Given, now: float) -> Given:
+    """The input of one run.
+
+    Choice: a composite that wants a range of days and is given none looks at the last 28 whole UTC days, anew at every run. A range
+    that is given stays as it is.
+    """
+    if composite not in RANGED or "start" in given or "end" in given:
+        return given
+    last = today(now) - timedelta(days=1)
+    return {**given, "start": (last - timedelta(days=WINDOW_DAYS - 1)).isoformat(), "end": last.isoformat()}

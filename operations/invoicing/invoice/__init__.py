@@ -1,0 +1,1 @@
+"""One invoice: its figures, its document, its way to who pays it."""

@@ -1,0 +1,114 @@
+"""Making an invoice: the sums of a month are read, priced, numbered and kept in one transaction, and frozen from then on."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from operations.invoicing.invoice.figures import Figures, figures_of
+from registry.errors import Conflict, NotFound
+from registry.ids import Ids
+from storage.billing_config import BillingConfig, ensure_config
+from storage.cdr_sums import MonthLine, month_lines
+from storage.connection import Connection
+from storage.fee_rates import own_fee_bps
+from storage.invoice_lines import InvoiceLineRow, insert_lines
+from storage.invoice_numbers import take_number
+from storage.invoice_periods import Period, find_period, mark_invoiced, month_text
+from storage.invoices import Invoice, insert_invoice
+
+
+class NothingToBill(Conflict):
+    """The period has no records."""
+
+    code = "nothing_to_bill"
+
+
+class Wanted(NamedTuple):
+    """Which invoice. `price` in cents per GB, 0: the organisation's own; `fee_bps`: the rate of those that have none of their own."""
+
+    id: str
+    organisation: str
+    period: str
+    price: int
+    fee_bps: int
+
+
+def make_invoice(connection: Connection, *, wanted: Wanted, now: float, ids: Ids) -> Invoice:
+    """The draft. The row of the numbers is locked last, so that calls at the same time wait for each other as shortly as can be."""
+    period = find_period(connection, period=wanted.period, organisation=wanted.organisation)
+    if period is None:
+        raise no_such_period()
+    config = ensure_config(connection, organisation=wanted.organisation, now=now)
+    own = own_fee_bps(connection, organisation=wanted.organisation)
+    # One statement reads all sums: a batch of records that is stored meanwhile is in them whole, or not at all.
+    usage = month_lines(connection, organisation=wanted.organisation, month=period.month)
+    if not usage:
+        raise nothing_to_bill(period)
+    price, bps = wanted.price or config.price_per_gb_cents, wanted.fee_bps if own is None else own
+    figures = figures_of([line.bytes_up + line.bytes_down for line in usage], price=price, bps=bps)
+    insert_lines(connection, rows=lines_for(wanted.id, usage, figures, ids))
+    mark_invoiced(connection, period=period.id)
+    row = row_of(wanted, config, figures, price=price, bps=bps, now=now)
+    year = datetime.fromtimestamp(now, UTC).year
+    number = take_number(connection, organisation=wanted.organisation, year=year)
+    # Choice: a millionth invoice of a year has seven digits.
+    row = row._replace(number=f"{config.invoice_prefix}-{year}-{number:06d}")
+    insert_invoice(connection, row=row)
+    return row
+
+
+def lines_for(invoice: str, usage: list[MonthLine], figures: Figures, ids: Ids) -> list[InvoiceLineRow]:
+    """One line per SIM, in the order of the ICCIDs."""
+    return [
+        InvoiceLineRow(invoice, position, ids.new("ili_"), line.iccid, line.bytes_up, line.bytes_down, amount, line.network, line.country)
+        for position, (line, amount) in enumerate(zip(usage, figures.amounts, strict=True), 1)
+    ]
+
+
+def row_of(wanted: Wanted, config: BillingConfig, figures: Figures, *, price: int, bps: int, now: float) -> Invoice:
+    """The invoice, still without its number."""
+    return Invoice(
+        id=wanted.id,
+        organisation=wanted.organisation,
+        period=wanted.period,
+        number="",
+        status="draft",
+        sending=0,
+        revision=0,
+        discarded=0,
+        currency=config.currency,
+        price_per_gb_cents=price,
+        platform_fee_bps=bps,
+        subtotal_cents=figures.subtotal,
+        tax_cents=figures.tax,
+        platform_fee_cents=figures.platform_fee,
+        total_cents=figures.total,
+        lines=len(figures.amounts),
+        connect_account=None,
+        processor_invoice=None,
+        pay_url=None,
+        recipient_name=None,
+        recipient_email=None,
+        notes=None,
+        document=0,
+        issued_at=None,
+        due_at=None,
+        paid_at=None,
+        created=int(now),
+        updated=int(now),
+    )
+
+
+def no_such_period() -> NotFound:
+    """Unknown and foreign periods are answered alike."""
+    return NotFound(
+        "Your organisation has no invoice period with this id", param="period_id", hint="list_invoice_periods names those with records"
+    )
+
+
+def nothing_to_bill(period: Period) -> NothingToBill:
+    """Choice: an invoice without lines would take a number and say nothing."""
+    return NothingToBill(
+        f"There is nothing to bill in {month_text(period.month)}: no record of that month is stored; nothing was made",
+        param="period_id",
+        hint="ingest_cdr_events stores records; list_invoice_periods names the months that have some",
+    )

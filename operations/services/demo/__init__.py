@@ -1,0 +1,1 @@
+"""What an empty database gets in demo mode."""

@@ -1,0 +1,1 @@
+"""Drawing eSIMs, once per key for ever, and settling what nobody knows."""

@@ -1,0 +1,151 @@
+"""The free eSIMs of an account as they are just before something is drawn: what reconciliation compares with later."""
+
+from typing import NamedTuple
+
+import anyio
+
+from clients.ocs.wire.subscriber import Subscriber
+from operations.services.network.fleet import Fleet, lines_of
+from operations.services.network.line_history import in_use
+from operations.services.network.reached import Upstream
+from registry.clock import Clock
+from registry.errors import Refusal
+from registry.ids import Ids
+from storage.issuance import NewIssuance, holders_of
+from storage.stock import Look, keep_look, look_of
+from storage.store import Store
+
+FRESH_SECONDS = 5.0
+NAMED_SECONDS = 60.0
+FREE, AFFECTED = "FREE", "AFFECTED"
+
+
+class Kept(NamedTuple):
+    """A look, and until when it may be shared."""
+
+    until: float
+    look: Look
+
+
+class Naming(NamedTuple):
+    """Whose answer named an ICCID, and until when that is remembered."""
+
+    until: float
+    caller: tuple[str, str]
+
+
+class Reading:
+    """A look that is being taken, and what came of it: nothing, when whoever took it was stopped."""
+
+    def __init__(self) -> None:
+        self.over = anyio.Event()
+        self.said: Look | Refusal | None = None
+
+
+class StockRoom:
+    """Looks at stocks. Choice: a look serves the draws of the next five seconds, since it reads the account's whole list.
+
+    What others of ours draw meanwhile is told by the ledger, so a shared look proves as much as one of one's own. For the same
+    reason those who ask while a look is being taken wait for that one: it only has to be taken before they draw.
+    """
+
+    def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
+        self._store, self._clock, self._ids = store, clock, ids
+        self._kept: dict[int, Kept] = {}
+        self._named: dict[str, Naming] = {}
+        self._readings: dict[tuple[int, str, bool], Reading] = {}
+
+    async def look(self, upstream: Upstream, account_id: int) -> Look:
+        """A look that is a few seconds old at most; those who ask at once share one, or the refusal in its place."""
+        place = (account_id, upstream.identity, upstream.managed)  # a refusal is for whoever has the same credential
+        while (fresh := self._fresh(account_id)) is None:
+            reading = self._readings.get(place)
+            if reading is None:
+                return await self._take(upstream, place)
+            await reading.over.wait()
+            if isinstance(reading.said, Refusal):
+                raise reading.said
+            if reading.said is not None:
+                return reading.said
+        return fresh
+
+    async def _take(self, upstream: Upstream, place: tuple[int, str, bool]) -> Look:
+        """Take the look that all wait for. However it ends, nobody waits any longer."""
+        reading = self._readings[place] = Reading()
+        try:
+            look = reading.said = await self._read(upstream, place[0])
+            if self._readings.get(place) is reading:
+                self._keep(look)
+            return look
+        except Refusal as refusal:
+            reading.said = refusal
+            raise
+        finally:
+            if self._readings.get(place) is reading:
+                del self._readings[place]
+            reading.over.set()
+
+    def _keep(self, look: Look) -> None:
+        """From now on it is shared, however long it took; looks that are not shared any more are dropped."""
+        now = self._clock.monotonic()
+        self._kept = {account: kept for account, kept in self._kept.items() if kept.until > now}
+        self._kept[look.account_id] = Kept(now + FRESH_SECONDS, look)
+
+    def _fresh(self, account_id: int) -> Look | None:
+        """The look that may be shared now. It is kept only once it is in the store."""
+        kept = self._kept.get(account_id)
+        return kept.look if kept is not None and kept.until > self._clock.monotonic() else None
+
+    async def _read(self, upstream: Upstream, account_id: int) -> Look:
+        """Look, and store it. Where the ledger thinks that somebody has one of them it is read again: what is free then was given back."""
+        taken, fleet = self._clock.now(), await lines_of(upstream, [account_id])
+        held = await self._store.read(holders_of, iccids=free_in(fleet))
+        if held:
+            fleet = await lines_of(upstream, [account_id])
+        free = free_in(fleet)
+        returned = [holder for holder in held if holder.held in free]
+        id = self._ids.new("stk_")
+        look = look_of(id=id, account_id=account_id, taken=taken, complete=is_whole(fleet), iccids=free, returned=returned)
+        await self._store.write(keep_look, look=look)
+        return look
+
+    def is_first_to_name(self, iccid: str, row: NewIssuance) -> bool:
+        """Whether no other call's answer named this ICCID a moment ago: a connection may give one answer twice."""
+        now, caller = self._clock.monotonic(), (row.organisation, row.key)
+        while self._named and next(iter(self._named.values())).until <= now:
+            del self._named[next(iter(self._named))]
+        first = self._named.setdefault(iccid, Naming(now + NAMED_SECONDS, caller))
+        return first.caller == caller
+
+    def forget(self, iccid: str) -> None:
+        """The eSIM was given back: the next answer may name it again, and looks are out of date, also those that are being taken."""
+        self._named.pop(iccid, None)
+        self._kept.clear()
+        self._readings.clear()
+
+
+def is_whole(fleet: Fleet) -> bool:
+    """Whether every line was read, and each is one that we understand.
+
+    Choice: an account whose list is empty proves nothing, since a fault empties lists, too; and a line without a state of its SIM that
+    we know, or without an ICCID of its own, may be the one that was drawn.
+    """
+    iccids = {iccid_of(row) for row in fleet.rows}
+    readable = all(row.get("sim", {}).get("status") in (FREE, AFFECTED) for row in fleet.rows)
+    return not fleet.incomplete and bool(fleet.rows) and readable and not iccids & {None, ""} and len(iccids) == len(fleet.rows)
+
+
+def free_in(fleet: Fleet) -> list[str]:
+    """The ICCIDs in stock."""
+    return [iccid for row in fleet.rows if is_free(row) and (iccid := iccid_of(row))]
+
+
+def is_free(row: Subscriber) -> bool:
+    """Whether the SIM is in stock."""
+    return row.get("sim", {}).get("status") == FREE
+
+
+def iccid_of(row: Subscriber) -> str | None:
+    """The ICCID in use: the one without an end."""
+    history = in_use(row.get("imsiList", ()))
+    return None if history is None else history.get("iccid")

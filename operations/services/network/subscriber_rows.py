@@ -1,0 +1,94 @@
+"""A line as operators see it: what holds now is lifted out of the histories, PIN and PUK are gone."""
+
+from collections.abc import Mapping
+from typing import Annotated, cast
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from clients.ocs.wire.members import keeps_unknown
+from clients.ocs.wire.subscriber import GreenZoneCounter, ImsiRow, MultiImsiRow, NetworkInfo, PhoneNumberRow, StatusRow, Subscriber, Utc
+from operations.services.network.line_history import current
+
+SECRETS = frozenset({"pin1", "puk1", "pin2", "puk2"})
+
+
+@keeps_unknown
+class PublicSim(TypedDict, total=False):
+    """The SIM of a line. The activation code is a secret of whoever installs the profile."""
+
+    id: int
+    subscriberId: int
+    esim: bool
+    status: Annotated[str, Field(description="FREE or AFFECTED")]
+    affectationDateUtc: Utc
+    smdpServer: str
+    activationCode: str
+    confirmationCode: str
+
+
+@keeps_unknown
+class SubscriberRow(TypedDict, total=False):
+    """A line as the network knows it."""
+
+    iccid: Annotated[str | None, Field(description="The one in use")]
+    imsi: Annotated[str | None, Field(description="The one in use")]
+    msisdn: Annotated[str | None, Field(description="The phone number in use, digits without plus")]
+    currentStatus: Annotated[str | None, Field(description="The last row of `status`: Active, Inactive, Suspended, ...")]
+    subscriberId: int
+    accountId: int
+    account: str
+    resellerId: int
+    reseller: str
+    batchId: str
+    subscriberName: str
+    email: str
+    prepaid: bool
+    useAccountForCharging: Annotated[bool, Field(description="Whether usage outside packages is charged on the account")]
+    balance: Annotated[float, Field(description="EUR, never negative")]
+    activationDate: Utc
+    lastUsageDate: Utc
+    allowedMoc: bool
+    allowedMtc: bool
+    allowedData: bool
+    allowedMosms: bool
+    allowedMtsms: bool
+    lastMcc: int
+    lastMnc: int
+    steeringListId: int
+    throttlingLimit: Annotated[int, Field(description="kbit/s applied at present")]
+    imsiList: list[ImsiRow]
+    phoneNumberList: list[PhoneNumberRow]
+    multiImsi: list[MultiImsiRow]
+    status: list[StatusRow]
+    sim: PublicSim
+    networkInfo: NetworkInfo
+    greenZoneCounter: GreenZoneCounter
+
+
+def current_status(row: Subscriber) -> object:
+    """The status that holds now, before the row is made public; a network that names it itself is believed."""
+    named: Mapping[str, object] = row
+    status = current(row.get("status", ()))
+    return named.get("currentStatus", status.get("status") if status else None)
+
+
+def public_row(row: Subscriber) -> SubscriberRow:
+    """The line with `currentStatus`, its identifiers in use, and without what unlocks the card."""
+    imsi, number = current(row.get("imsiList", ())), current(row.get("phoneNumberList", ()))
+    shown: dict[str, object] = {
+        "iccid": imsi.get("iccid") if imsi else None,
+        "imsi": imsi.get("imsi") if imsi else None,
+        "msisdn": number.get("phoneNumber") if number else None,
+        "currentStatus": current_status(row),
+        **row,
+    }
+    sim = row.get("sim")
+    if sim is not None:
+        shown["sim"] = {name: value for name, value in sim.items() if name not in SECRETS}
+    return cast(SubscriberRow, shown)
+
+
+def subscriber_id(row: Subscriber | SubscriberRow) -> int:
+    """The number of a line."""
+    return row.get("subscriberId", 0)

@@ -1,0 +1,1 @@
+"""Money at the payment processor."""

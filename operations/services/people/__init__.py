@@ -1,0 +1,1 @@
+"""People, their organisations, credentials and mails."""

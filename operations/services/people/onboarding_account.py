@@ -1,0 +1,93 @@
+"""Which managed account is an organisation's, and connecting it."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from clients.ocs.wire.reseller import ResellerAccounts
+from operations.deps import Deps
+from operations.services.network.reached import Upstream
+from operations.services.network.upstream import identity_of
+from operations.services.people.onboarding import OnboardingState, PendingReason, read_state
+from registry.errors import Refusal
+from storage.accounts import take_account
+from storage.changes import CALLERS, bump
+from storage.connection import Connection
+from storage.onboarding import OnboardingRow, choose_managed, find_onboarding
+
+
+class Seen(NamedTuple):
+    """What the service's reseller has: all accounts, those that bear the organisation's id, those for newcomers of a simulated network."""
+
+    live: frozenset[int]
+    named: Sequence[int]
+    spare: Sequence[int]
+
+
+async def look_for_account(deps: Deps, organisation: str) -> Seen | PendingReason:
+    """Ask the charging system with the service's own token; reads only. Or why that was not possible."""
+    if not deps.ocs_token.strip():
+        return "not_configured"
+    identity = identity_of(deps.ocs_token)
+    upstream = Upstream(deps.ocs.for_token(deps.ocs_token, organisation), "managed", None, False, identity, deps.reads)
+    try:
+        own = await upstream.reseller_id()
+        resellers = await upstream.ocs.reseller.list_reseller_account()
+    except Refusal:
+        return "ocs_unavailable"
+    deps.reads.forget(identity, "accounts")  # an account that is new is there for the next call, too
+    live = frozenset(names_of(resellers))
+    # An account of a reseller below the service's may be called anything: only the service's own are told by their names.
+    named = [id for id, name in names_of(one for one in resellers if one.get("id") == own).items() if bears(name, organisation)]
+    return Seen(live, named, [account for account in deps.spare_accounts if account in live])
+
+
+def names_of(resellers: Iterable[ResellerAccounts]) -> dict[int, str]:
+    """All accounts by id."""
+    accounts = [account for reseller in resellers for account in reseller.get("account", [])]
+    return {account["id"]: str(account.get("name", "")) for account in accounts if "id" in account}
+
+
+def bears(name: str, organisation: str) -> bool:
+    """Whether an account's name holds the organisation's id.
+
+    Choice: never its display name, whatever the mapping says: anybody can sign up under any name, and would get somebody's fleet.
+    """
+    return organisation in name.casefold()
+
+
+def relink(connection: Connection, *, organisation: str, seen: Seen | PendingReason, simulated: bool, now: float) -> OnboardingState:
+    """Connect the organisation to its account, or note why not; then neither its connection nor its token changes."""
+    bump(connection, name=CALLERS)  # from here on nobody else's account changes
+    row = find_onboarding(connection, organisation=organisation)
+    reason = seen if isinstance(seen, str) else connect(connection, row, seen, simulated=simulated)
+    choose_managed(connection, organisation=organisation, pending_reason=reason, now=now)
+    return read_state(connection, organisation=organisation)
+
+
+def connect(connection: Connection, row: OnboardingRow, seen: Seen, *, simulated: bool) -> PendingReason | None:
+    """Nothing when the organisation is connected now."""
+    account = account_of(row, seen)
+    if not isinstance(account, int):
+        newcomer = account == "account_absent" and row.assigned_account_id is None
+        return None if newcomer and take_spare(connection, row.id, seen.spare) else account
+    # Choice: who is connected to it already stays so, though whoever runs the service may have given it to others as well.
+    if (row.mode, row.account_id) == ("managed", account):
+        return None
+    taken = take_account(connection, organisation=row.id, account_id=account, assigned=row.assigned_account_id, simulated=simulated)
+    return None if taken else "account_conflict"
+
+
+def take_spare(connection: Connection, organisation: str, spare: Sequence[int]) -> bool:
+    """The first one that nobody has, as somebody who runs a real network would open one. False: they are used up."""
+    return any(take_account(connection, organisation=organisation, account_id=id, assigned=id, simulated=True) for id in spare)
+
+
+def account_of(row: OnboardingRow, seen: Seen) -> int | PendingReason:
+    """The one that was assigned; else the one that it is connected to; else the one that bears its id."""
+    if row.assigned_account_id is not None:
+        return row.assigned_account_id if row.assigned_account_id in seen.live else "account_absent"
+    if row.mode == "managed" and row.account_id in seen.live:
+        return row.account_id
+    if len(seen.named) > 1:
+        return "account_conflict"
+    return seen.named[0] if seen.named else "account_absent"

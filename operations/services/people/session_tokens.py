@@ -1,0 +1,63 @@
+"""Session tokens of the built-in identity provider: short-lived, and good for what their grant says at the moment of each call."""
+
+from collections.abc import Sequence
+
+from operations.deps import Deps
+from operations.services.people.signing_keys import sign
+from registry.ports import Site
+from storage.grants import GRANT, Grant, grant_to_member
+
+SCOPES = ("read", "write", "admin")
+ACCESS_SECONDS = 600
+CONSOLE_SECONDS = 3600
+CONSOLE = "console"
+CONSOLE_NAME = "The console of this service"
+
+
+def issuer_of(site: Site) -> str:
+    """The name of the built-in identity provider: `iss`, character for character."""
+    return f"{site.base_url}/auth"
+
+
+def resources_of(site: Site) -> tuple[str, str]:
+    """What tokens are made for: the MCP server, and the API."""
+    return site.mcp_url, site.base_url
+
+
+async def access_token(deps: Deps, grant: Grant, *, audience: str | Sequence[str], seconds: int, now: float) -> tuple[str, int]:
+    """A token of a grant, and its Unix expiry. Only `sid` decides what it may do; the rest is there for whoever reads it."""
+    expires_at = int(now) + seconds
+    claims: dict[str, object] = {
+        "iss": issuer_of(deps.site),
+        "sub": grant.person_id,
+        "aud": audience if isinstance(audience, str) else list(audience),
+        "iat": int(now),
+        "exp": expires_at,
+        "jti": deps.ids.new("jti_"),
+        "sid": grant.id,
+        "client_id": grant.client_id,
+        "scope": grant.scopes,
+    }
+    if grant.organisation_id is not None:
+        claims["org_id"] = grant.organisation_id
+    return await sign(deps, claims, now), expires_at
+
+
+async def console_token(deps: Deps, *, person: str, organisation: str | None, now: float) -> tuple[str, int]:
+    """A token for the API and the MCP server, for somebody who is signed in at our own pages.
+
+    Choice: each is a grant of its own that ends with it after an hour, so that it is listed and can be ended like any other.
+    """
+    grant = Grant(
+        id=deps.ids.new(GRANT),
+        person_id=person,
+        organisation_id=organisation,
+        client_id=CONSOLE,
+        client_name=CONSOLE_NAME,
+        scopes=" ".join(SCOPES),
+        resource=deps.site.base_url,
+        created=now,
+        expires_at=int(now) + CONSOLE_SECONDS,
+    )
+    await deps.store.write(grant_to_member, grant=grant)
+    return await access_token(deps, grant, audience=(deps.site.base_url, deps.site.mcp_url), seconds=CONSOLE_SECONDS, now=now)

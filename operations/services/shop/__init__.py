@@ -1,0 +1,1 @@
+"""Orders of shops, from checkout to eSIM or refund."""

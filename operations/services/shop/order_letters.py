@@ -1,0 +1,172 @@
+"""The mails about orders and top-ups, queued in the transaction of what they tell: to buyers in their language, to operators in English.
+
+`deps.post()` wakes the postman afterwards. Where there is no address, nobody is told, and the order's page says it all the same.
+"""
+
+from dataclasses import replace
+
+import orjson
+
+from clients.mail.letter import Letter
+from operations.deps import Deps
+from operations.services.issuing.drawn_esim import phone_code
+from operations.services.issuing.esim_profile import Profile, open_profile
+from operations.services.issuing.qr_picture import drawable
+from operations.services.people.letters import put_in_queue, seal_letter
+from operations.services.shop.texts import Texts, texts
+from storage.connection import Connection
+from storage.members import list_people
+from storage.orders import OrderRow, find_order
+from storage.storefronts import Storefront, storefront_of
+
+DAY = 86_400
+# Choice: a mail server that is away for a week is somebody's to notice; a mail that comes later than that only confuses.
+GOOD_FOR = 7 * DAY
+# Choice: an organisation with more admins than this has a support address, or can live with ten mails.
+MOST_ADMINS = 10
+MOST_MEMBERS = 1000
+HOW_TO_SETTLE = (
+    "No eSIM is drawn a second time for it. The service goes on looking by itself. What it cannot find out, whoever runs the service "
+    "settles: `reseller issuance list --unknown` shows the row, `reseller issuance settle` decides.\n"
+)
+HOW_TO_SETTLE_TOP_UP = (
+    "No package is added a second time for it. The service looks at the eSIM's packages by itself. What it cannot find out, whoever "
+    "runs the service settles with `reseller storefront settle`: --added, or --refund.\n"
+)
+
+
+def tell_ready(connection: Connection, deps: Deps, order: str) -> None:
+    """The buyer gets the eSIM, or learns that the data is on it."""
+    row, shop = whole(connection, order)
+    if row.email is None:
+        return
+    words, facts = texts(row.language), facts_of(deps, row, shop)
+    profile = profile_of(deps, row)
+    if profile is None:
+        post(connection, deps, written(words, "added", row.email, facts, shop))
+        return
+    code = phone_code(profile.activation_code, profile.smdp_address, profile.matching_id) or ""
+    facts |= {"whole": code, "smdp": profile.smdp_address or "", "code": profile.matching_id or ""}
+    letter = written(words, "ready", row.email, facts, shop)
+    post(connection, deps, replace(letter, drawn=code if drawable(code) else None))
+
+
+def tell_failed(connection: Connection, deps: Deps, order: str) -> None:
+    """The buyer gets nothing, and the money back."""
+    row, shop = whole(connection, order)
+    if row.email is None:
+        return
+    words, paid = texts(row.language), row.paid_amount or 0
+    refund = words.say("mail.failed_refund", amount=words.money(paid, row.currency)) if paid else words.say("mail.failed_free")
+    post(connection, deps, written(words, "failed", row.email, {**facts_of(deps, row, shop), "refund": refund}, shop))
+
+
+def tell_review(connection: Connection, deps: Deps, order: str) -> None:
+    """The operator learns that nobody knows whether something was delivered."""
+    row, shop = whole(connection, order)
+    article, thing, how = ("A", "top-up", HOW_TO_SETTLE_TOP_UP) if row.top_up_of else ("An", "order", HOW_TO_SETTLE)
+    tell_operator(
+        connection,
+        deps,
+        row,
+        shop,
+        f"{article} {thing} needs review: {begun(row)}",
+        f"The {thing} {row.id} of your shop {shop.name} was paid, and the charging system did not say whether it delivered.\n\n{how}",
+    )
+
+
+def tell_late(connection: Connection, deps: Deps, order: str) -> None:
+    """The operator learns that an eSIM, or a package, was named after its buyer's money went back."""
+    row, shop = whole(connection, order)
+    if row.top_up_of is not None:
+        tell_operator(
+            connection,
+            deps,
+            row,
+            shop,
+            f"A package came too late for a top-up: {begun(row)}",
+            f"The top-up {row.id} of your shop {shop.name} had failed and its refund was begun; then the charging system said that its "
+            f"package {row.package_id} was added. The buyer has both: delete_subscriber_package removes the package.\n",
+        )
+        return
+    tell_operator(
+        connection,
+        deps,
+        row,
+        shop,
+        f"An eSIM came too late for an order: {begun(row)}",
+        f"The order {row.id} of your shop {shop.name} had failed and its refund was begun; then the charging system named an eSIM for it. "
+        "The buyer does not get it: the money is going back. Whoever runs the service settles the row with "
+        "`reseller issuance settle`, and you can take the eSIM back to stock with rollback_esim_issuance under the order's id.\n",
+    )
+
+
+def tell_refund_failed(connection: Connection, deps: Deps, order: str) -> None:
+    """The operator owes a buyer money that does not go back by itself."""
+    row, shop = whole(connection, order)
+    tell_operator(
+        connection,
+        deps,
+        row,
+        shop,
+        f"A refund failed: {begun(row)}",
+        f"{row.id} of your shop {shop.name} was paid and not delivered, and the money could not be sent back automatically. "
+        "Look at the payment in your account at the payment processor, and refund it there. To have it tried again, whoever runs the "
+        "service uses `reseller storefront settle` with --refund.\n",
+    )
+
+
+def whole(connection: Connection, order: str) -> tuple[OrderRow, Storefront]:
+    """A row as it is in this transaction, and its shop."""
+    row = find_order(connection, order=order)
+    shop = None if row is None else storefront_of(connection, storefront=row.storefront)
+    if row is None or shop is None:
+        raise RuntimeError("an order is told of that is not there, or has no shop")
+    return row, shop
+
+
+def profile_of(deps: Deps, row: OrderRow) -> Profile | None:
+    """The eSIM of an order."""
+    if row.iccid is None or row.esim is None:
+        return None
+    return open_profile(row.iccid, row.esim, keyring=deps.keyring, organisation=row.organisation, intent=row.id)
+
+
+def facts_of(deps: Deps, row: OrderRow, shop: Storefront) -> dict[str, object]:
+    """What every mail to a buyer says."""
+    return {"shop": shop.name, "plan": orjson.loads(row.bought)["name"], "link": link_of(deps, row, shop)}
+
+
+def begun(row: OrderRow) -> str:
+    """How the id begins: whoever has an order's id has its eSIM, and mail servers write subjects into their logs."""
+    return f"{row.id[:8]}..."
+
+
+def link_of(deps: Deps, row: OrderRow, shop: Storefront) -> str:
+    """The page of the order; a top-up is on that of its order."""
+    return f"{deps.site.base_url}/shop/{shop.slug}/orders/{row.top_up_of or row.id}"
+
+
+def written(words: Texts, name: str, to: str, facts: dict[str, object], shop: Storefront) -> Letter:
+    """A mail to a buyer."""
+    text = words.say(f"mail.{name}_text", **facts).strip()
+    support = "" if shop.support_email is None else "\n\n" + words.say("mail.support", address=shop.support_email)
+    return Letter(to, words.say(f"mail.{name}_subject", **facts), f"{text}{support}\n")
+
+
+def tell_operator(connection: Connection, deps: Deps, row: OrderRow, shop: Storefront, subject: str, text: str) -> None:
+    """To the shop's support address, else to the admins of the organisation."""
+    for address in [shop.support_email] if shop.support_email is not None else admins_of(connection, row.organisation, deps.clock.now()):
+        post(connection, deps, Letter(address, subject, text))
+
+
+def admins_of(connection: Connection, organisation: str, now: float) -> list[str]:
+    """Their addresses, as far as they are known."""
+    people = list_people(connection, organisation=organisation, now=now, after=None, most=MOST_MEMBERS)
+    return [person.email for person in people if person.active and person.role == "admin" and person.email is not None][:MOST_ADMINS]
+
+
+def post(connection: Connection, deps: Deps, letter: Letter) -> None:
+    """On its way, sealed."""
+    sealed = seal_letter(letter, ids=deps.ids, keyring=deps.keyring, expires_at=deps.clock.now() + GOOD_FOR)
+    put_in_queue(connection, sealed, deps.clock)

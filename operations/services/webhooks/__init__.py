@@ -1,0 +1,1 @@
+"""Events, and sending them to endpoints."""
