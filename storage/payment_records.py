@@ -15,7 +15,10 @@ Kind = Literal["charge", "refund", "dispute", "payout", "fee"]
 
 
 class PaymentRecord(NamedTuple):
-    """A thing of an account's; `body` is its reduced object as JSON, (`as_of`, `stage`) how new that word is."""
+    """A thing of an account's; `body` is its reduced object as JSON, (`as_of`, `stage`) how new that word is.
+
+    `charge` is what it belongs to; of a charge itself, the payment intent that it is a try of.
+    """
 
     account: str
     kind: str
@@ -131,6 +134,11 @@ def list_records(
 def records_of(connection: Connection, *, account: str, kind: Kind, charge: str) -> list[PaymentRecord]:
     """What of a kind belongs to a charge."""
     return connection.all(OF_CHARGE, account=account, kind=kind, charge=charge)
+
+
+def charges_of(connection: Connection, *, account: str, payment_intent: str) -> list[PaymentRecord]:
+    """The tries of a payment."""
+    return connection.all(OF_CHARGE, account=account, kind="charge", charge=payment_intent)
 
 
 def linked_to(connection: Connection, *, account: str, charges: Sequence[str]) -> list[Linked]:

@@ -6,9 +6,8 @@ from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.network.lines import Line, LineRef, reached_line
+from operations.services.network.lines import Line, LineRef, own_line
 from operations.services.network.passing import Data
-from operations.services.network.upstream import reach
 from operations.services.network.visible import require_visible, require_voip_plan
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
@@ -46,9 +45,9 @@ class PlanChanged(TypedDict):
 
 async def mobile_plan_there(ctx: Ctx, params: MobilePlan) -> Line:
     """The caller's own line, and a plan that its reseller has."""
-    upstream = await reach(ctx)
-    line = await reached_line(ctx, upstream, params.iccid)
+    line = await own_line(ctx, params)
     if params.plan_id is not None:
+        upstream = line.upstream
         reseller = await upstream.reseller_id()
         await require_visible(
             upstream,
@@ -64,10 +63,9 @@ async def mobile_plan_there(ctx: Ctx, params: MobilePlan) -> Line:
 
 async def voip_plan_there(ctx: Ctx, params: VoipPlan) -> Line:
     """The caller's own line, and a plan that its reseller has and did not delete."""
-    upstream = await reach(ctx)
-    line = await reached_line(ctx, upstream, params.iccid)
+    line = await own_line(ctx, params)
     if params.plan_id is not None:
-        await require_voip_plan(upstream, params.plan_id, "planId")
+        await require_voip_plan(line.upstream, params.plan_id, "planId")
     return line
 
 

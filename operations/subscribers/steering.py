@@ -6,9 +6,8 @@ from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
-from operations.services.network.lines import Line, LineRef, own_line, reached_line
+from operations.services.network.lines import Line, LineRef, own_line
 from operations.services.network.passing import Data
-from operations.services.network.upstream import reach
 from operations.services.network.visible import require_steering_list
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
@@ -43,10 +42,9 @@ class SteeringPushed(TypedDict):
 
 async def list_there(ctx: Ctx, params: Steering) -> Line:
     """The caller's own line, and a list that its reseller has."""
-    upstream = await reach(ctx)
-    line = await reached_line(ctx, upstream, params.iccid)
+    line = await own_line(ctx, params)
     if params.list_id is not None:
-        await require_steering_list(upstream, params.list_id, "listId")
+        await require_steering_list(line.upstream, params.list_id, "listId")
     return line
 
 

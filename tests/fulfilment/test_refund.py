@@ -127,6 +127,32 @@ async def test_an_order_whose_payment_went_back_by_hand_before_the_draw_draws_no
     assert (await floor.end(order), floor.refunds(), floor.draws()) == (("failed", "payment_refunded", "done"), [1000], 0)
 
 
+async def test_an_order_whose_refund_was_told_of_before_its_payment_draws_nothing(on_both: Floor) -> None:
+    floor = on_both
+    begun = await floor.shop.begin()
+    await floor.shop.pay(begun.order)
+    [charge] = floor.shop.world.payments.state.book(floor.shop.payee).charges
+    await floor.deps.payments.refund(floor.shop.payee, charge=charge, amount=1000, reason=None, key="by-hand", metadata={})
+    await floor.lose_news()
+    await bring_up_to_date(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
+    await floor.work(3, every=1)
+    assert (await floor.end(begun.order), floor.refunds(), floor.draws()) == (("failed", "payment_refunded", "done"), [1000], 0)
+
+
+async def test_a_top_up_whose_refund_was_told_of_before_its_payment_adds_nothing(floor: Floor) -> None:
+    order = await floor.paid()
+    await floor.work()
+    [before] = floor.shop.world.payments.state.book(floor.shop.payee).charges
+    begun = await floor.shop.begin_top_up(order)
+    await floor.shop.pay(begun.order)
+    [charge] = floor.shop.world.payments.state.book(floor.shop.payee).charges.keys() - {before}
+    await floor.deps.payments.refund(floor.shop.payee, charge=charge, amount=1000, reason=None, key="by-hand", metadata={})
+    await floor.lose_news()
+    await bring_up_to_date(floor.deps, organisation=floor.shop.me.organisation, account=floor.shop.payee)
+    await floor.work(3, every=1)
+    assert (await floor.end(begun.order), await floor.end(order)) == (("failed", "payment_refunded", "done"), ("ready", None, None))
+
+
 async def test_an_order_of_which_a_part_went_back_is_delivered(floor: Floor) -> None:
     order = await floor.paid()
     async with floor.shop.world.client(floor.shop.me.secret) as http:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from operations.services.page_templates import page_templates
 from registry.limits import Role
 from transports.http.asgi import Headers
 from transports.pages.answers import Page
@@ -54,9 +55,7 @@ class Layout:
 @cache
 def environment() -> "Environment":
     """The templates, each compiled when it is first asked for."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # imported on first use: serving the API needs neither
-
-    made = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made = page_templates(TEMPLATES)
     made.filters.update(moment=moment, day=day, host=host, sentence=sentence)
     return made
 

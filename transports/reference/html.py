@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from operations.services.page_policy import page_policy
+from operations.services.page_templates import page_templates
 from transports.openapi.document import INTERFACE_VERSION
 from transports.reference.entry import Chapter, Entry, Reference
 from transports.reference.prose import make_prose
@@ -29,9 +30,7 @@ class HtmlReference:
 
     @cached_property
     def _environment(self) -> "Environment":
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined  # imported on first use: serving the API needs neither
-
-        environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+        environment = page_templates(TEMPLATES)
         addresses = {
             one.operation.id: f"/docs/{chapter.toolset.name}/{one.operation.id}"
             for chapter in self.reference.chapters

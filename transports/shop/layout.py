@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from operations.services.page_templates import page_templates
 from operations.services.shop.texts import Texts
 from transports.http.asgi import Headers
 from transports.pages.page_headers import page_headers
@@ -49,16 +50,7 @@ def sheet() -> str:
 @cache
 def environment() -> "Environment":
     """The templates, each compiled when it is first asked for."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # imported on first use: serving the API needs neither
-
-    return Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return page_templates(TEMPLATES, visible)
 
 
 def visible(value: object) -> object:

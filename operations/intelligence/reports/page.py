@@ -11,6 +11,7 @@ from operations.intelligence.reports.redaction_scan import MARK
 from operations.intelligence.reports.values import NUMBERS, place, places, shown
 from operations.intelligence.sheet import Chart, Kind, Sheet, Table
 from operations.services.page_policy import page_policy
+from operations.services.page_templates import page_templates
 from operations.services.plain_line import MISLEADING
 from operations.services.shop.texts import texts
 
@@ -65,16 +66,7 @@ def dead_link() -> bytes:
 @cache
 def environment() -> "Environment":
     """Escapes what it is given."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # only where a page is made
-
-    return Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=seen,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return page_templates(TEMPLATES, seen)
 
 
 def seen(value: object) -> object:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from operations.invoicing.invoice.sheet import Sheet
 from operations.services.page_policy import page_policy
+from operations.services.page_templates import page_templates
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -22,10 +23,7 @@ def style() -> str:
 @cache
 def template() -> "Template":
     """Escapes what it is given."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # only where a page is made
-
-    made = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return made.get_template("invoice.html")
+    return page_templates(TEMPLATES).get_template("invoice.html")
 
 
 def page_of(sheet: Sheet) -> bytes:

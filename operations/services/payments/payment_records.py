@@ -204,14 +204,14 @@ def record_of(thing: Money, *, account: str, organisation: str, as_of: float) ->
 
 
 def facts_of(thing: Money) -> tuple[Kind, int, str | None, object]:
-    """Its kind, how far along it is, the charge it belongs to, and how it is shown.
+    """Its kind, how far along it is, the charge it belongs to (a charge: its payment), and how it is shown.
 
     Of two words of one second the one that is further along is the newer: nothing of it goes back within a second.
     """
     match thing:
         case Charge():
             stage = CHARGE_STAGES[thing.status] * STATUS + thing.amount_refunded * AMOUNT + thing.disputed
-            return "charge", stage, None, charge_shown(thing)
+            return "charge", stage, thing.payment_intent, charge_shown(thing)
         case Refund():
             return "refund", REFUND_STAGES[thing.status], thing.charge, refund_shown(thing)
         case Dispute():

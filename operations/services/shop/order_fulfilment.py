@@ -20,7 +20,7 @@ from operations.services.network.upstream import reach_for
 from operations.services.network.upstream_pace import take_token, wait_for_token
 from operations.services.pauses import pause
 from operations.services.shop.order_letters import tell_failed, tell_review
-from operations.services.shop.order_payment import look_for_payment
+from operations.services.shop.order_payment import PAYMENT_REFUNDED, look_for_payment, was_refunded
 from operations.services.shop.order_purpose import FULFIL, NotOurs, OrderPurpose
 from operations.services.shop.order_refund import Elsewhere, refund_order
 from operations.services.shop.order_sweep import sweep_orders
@@ -127,6 +127,8 @@ class Fulfilment:
                 await refund_order(deps, self._debts, row)
             elif row.status == "needs_review":
                 await look_into(deps, row)
+            elif await deps.store.read(was_refunded, row=row):
+                await deps.store.write(give_back, deps=deps, row=row, code=PAYMENT_REFUNDED)
             elif row.top_up_of is not None:
                 await add_package(deps, self._debts, row)
             else:

@@ -10,7 +10,7 @@ from registry.errors import NotFound, Refusal, StoreUnavailable
 from storage.connection import Connection
 from storage.order_queue import Paid, fail_given_back, pay_order, work_later
 from storage.orders import OrderRow, order_of_session
-from storage.payment_records import find_record, records_of
+from storage.payment_records import PaymentRecord, charges_of, find_record, records_of
 
 PAYMENT_MISMATCH, PAYMENT_REFUNDED = "payment_mismatch", "payment_refunded"
 AFTER_ITS_END, UNREACHED, CLEARING = 60, 300, 6 * 3600
@@ -39,14 +39,23 @@ def take_refunds(connection: Connection, *, deps: Deps, account: str, charge: st
     Choice: a part that went back is a discount. Of an order that was delivered, or is being, the refund is its operator's own affair.
     """
     record = find_record(connection, account=account, kind="charge", id=charge)
-    if record is None:
+    intent = None if record is None else shown(record, ChargeRecord)["payment_intent"]
+    if record is None or intent is None or not went_back(connection, record):
         return
-    known = shown(record, ChargeRecord)
-    refunds = records_of(connection, account=account, kind="refund", charge=charge)
-    if known["payment_intent"] is None or refunded_of(record, refunds) < known["amount"]:
-        return
-    for order in fail_given_back(connection, account=account, payment_intent=known["payment_intent"], code=PAYMENT_REFUNDED, now=now):
+    for order in fail_given_back(connection, account=account, payment_intent=intent, code=PAYMENT_REFUNDED, now=now):
         tell_failed(connection, deps, order)
+
+
+def was_refunded(connection: Connection, *, row: OrderRow) -> bool:
+    """To be asked before it is sent: the refund may have been told of before the payment, or during a draw that came to nothing."""
+    charges = [] if row.payment_intent is None else charges_of(connection, account=row.payee, payment_intent=row.payment_intent)
+    return any(went_back(connection, charge) for charge in charges)
+
+
+def went_back(connection: Connection, charge: PaymentRecord) -> bool:
+    """All of it, by what is known."""
+    refunds = records_of(connection, account=charge.account, kind="refund", charge=charge.id)
+    return refunded_of(charge, refunds) >= shown(charge, ChargeRecord)["amount"]
 
 
 def is_paid(session: CheckoutSession) -> bool:
