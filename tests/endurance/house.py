@@ -15,7 +15,7 @@ from benchmarks.postgres import database as postgres_database
 from storage.migrate import upgrade
 from tests.cli.reseller import COMMAND, environment
 from tests.databases import migrated_sqlite
-from tests.kill.network import Network, network
+from tests.kill.network import FRESH, Network, network
 from tests.kill.servers import nursery
 from tests.kill.stage import Stage, settings_of, stage_on
 from transports.payments import SIMULATED_CLIENT, SIMULATED_KEY, WEBHOOK_PATH
@@ -127,7 +127,9 @@ async def opened(engine: Engine, place: Path, lines: int) -> AsyncGenerator[Hous
         stage.servers.port = ports[0]  # those that come when all is over, for the processor's events
         words = ("sandbox", "payments", "--port", str(paid), "--webhook-url", f"http://127.0.0.1:{ports[0]}{WEBHOOK_PATH}")
         running = stack.enter_context(process(words, place / "processor", {}))
-        processor = await stack.enter_async_context(httpx.AsyncClient(base_url=f"http://127.0.0.1:{paid}", timeout=30, verify=False))
+        processor = await stack.enter_async_context(
+            httpx.AsyncClient(base_url=f"http://127.0.0.1:{paid}", timeout=30, verify=False, limits=FRESH)
+        )
         await answering(processor, running)
         yield House(engine, place, stage, processor, ports)
 

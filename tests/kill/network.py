@@ -28,6 +28,8 @@ TEMPLATE = 55010
 OTHER_TEMPLATES = (*range(55011, 55036), 55040)
 LINES = 1000
 LOGGED = 10_000
+FRESH = httpx.Limits(keepalive_expiry=1)
+"""The simulations close a connection that was idle for 5 seconds; a call on it just then would be lost."""
 
 
 class Drawn(NamedTuple):
@@ -151,7 +153,7 @@ async def network(place: Path, *, lines: int = LINES) -> AsyncGenerator[Network]
     wire = OcsSettings(url=base + "/v1")
     pool = OcsPool(Outbound(ocs_limits(wire)), wire, clock)
     try:
-        async with httpx.AsyncClient(base_url=base + "/control", timeout=60, verify=False) as control:
+        async with httpx.AsyncClient(base_url=base + "/control", timeout=60, verify=False, limits=FRESH) as control:
             made = Network(base + "/v1", clock, control, pool.for_token(TOKEN))
             await made.look()
             yield made
