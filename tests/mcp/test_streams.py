@@ -5,6 +5,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from starlette.requests import ClientDisconnect
 
 from registry.limits import Tier
 from storage.accounts import set_connection
@@ -58,6 +59,18 @@ async def test_a_client_that_hangs_up_cancels_its_read(tmp_path: Path, gate: Gat
             await hung_up(wire, gate)
     assert gate.ended == "cancelled"
     assert not wire.received
+
+
+@pytest.mark.parametrize("edge", [True, False])
+async def test_a_call_whose_body_breaks_off_is_not_run_although_what_came_of_it_reads_like_one(tmp_path: Path, edge: bool) -> None:
+    async with open_house(tmp_path, edge=edge) as house:
+        pro = await house.world.caller(Tier.PRO)
+        wire = Wire(house, pro, request("tools/call", name="create_note", arguments={"name": "first"}))
+        wire.promises_more = True
+        wire.hang_up()
+        with pytest.raises(ClientDisconnect):
+            await wire.run()
+        assert await house.world.store.read(every) == []
 
 
 async def hung_up(wire: Wire, gate: Gate) -> None:

@@ -19,6 +19,7 @@ class Wire:
         given["content-length"] = str(len(self._body))
         self._headers = [(name.encode(), value.encode()) for name, value in given.items()]
         self._sent, self._gone = False, anyio.Event()
+        self.promises_more = False
         self.started, self.ended = anyio.Event(), anyio.Event()
         self.status, self.received = 0, b""
 
@@ -52,7 +53,7 @@ class Wire:
     async def _receive(self) -> Message:
         if not self._sent:
             self._sent = True
-            return {"type": "http.request", "body": self._body, "more_body": False}
+            return {"type": "http.request", "body": self._body, "more_body": self.promises_more}
         await self._gone.wait()
         return {"type": "http.disconnect"}
 

@@ -15,17 +15,23 @@ DECODER = json.JSONDecoder(object_pairs_hook=unique)
 
 
 async def checked(receive: Receive) -> tuple[object, Receive]:
-    """What the body says, and a receive that gives it again, once nothing in it can be read in two ways."""
+    """What the body says, and a receive that gives it again, once nothing in it can be read in two ways.
+
+    A body that broke off says nothing, even where its beginning reads like a whole one (RFC 9112 section 8).
+    """
     messages: list[Message] = []
     pieces: list[bytes] = []
     while True:
         message = await receive()
         messages.append(message)
+        if message["type"] == "http.disconnect":
+            pieces.clear()
+            break
         body = cast(BodyMessage, message)
         pieces.append(body.get("body", b""))
         if sum(map(len, pieces)) > BODY_BYTES:
             raise BodyTooLarge(f"The body is larger than {BODY_BYTES} bytes", hint="Send less at once")
-        if body["type"] == "http.disconnect" or not body.get("more_body", False):
+        if not body.get("more_body", False):
             break
     waiting = iter(messages)
 
