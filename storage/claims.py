@@ -13,10 +13,10 @@ import sqlalchemy as sa
 from registry.errors import Conflict, OcsError
 from storage.connection import Connection
 from storage.replicas import LEASE_SECONDS
-from storage.schema import ClaimTable, ReplicaTable
+from storage.schema import ClaimTable, IssuanceTable, ReplicaTable
 from storage.statement import Command, Query, table
 
-CLAIM, REPLICA = table(ClaimTable), table(ReplicaTable)
+CLAIM, REPLICA, ISSUANCE = table(ClaimTable), table(ReplicaTable), table(IssuanceTable)
 UNDER_WAY = ("claimed", "dispatching")
 
 
@@ -104,7 +104,13 @@ SETTLE = Command(
 )
 REOPEN = Command(sa.update(CLAIM).where(same("of", "op", "named"), CLAIM.c.state == "done").values(state="unknown"))
 FREEZE = Command(sa.update(CLAIM).where(held("seen"), CLAIM.c.state == "dispatching").values(state="unknown"))
-RELEASE = Command(sa.delete(CLAIM).where(held("mine"), CLAIM.c.state.in_(UNDER_WAY)))
+IN_THE_LEDGER = sa.exists().where(
+    ISSUANCE.c.organisation == CLAIM.c.organisation, ISSUANCE.c.operation == CLAIM.c.operation, ISSUANCE.c.claim_key == CLAIM.c.key
+)
+# A process that missed its lease has its claims taken for unknown. The call knows better, unless a row was taken with the claim.
+RELEASE = Command(
+    sa.delete(CLAIM).where(held("mine"), CLAIM.c.state.in_(UNDER_WAY) | ((CLAIM.c.state == "unknown") & sa.not_(IN_THE_LEDGER)))
+)
 ORPHANED = CLAIM.c.owner.not_in(
     sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (CLAIM.c.claimed >= sa.bindparam("before")))
 )

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.claims import CLAIM, UNDER_WAY, freeze_orphans
+from storage.claims import CLAIM, IN_THE_LEDGER, UNDER_WAY, freeze_orphans
 from storage.claims import ORPHANED as ORPHANED_CLAIMS
 from storage.connection import Connection
 from storage.intents import LOST_ERROR
@@ -50,12 +50,7 @@ FREEZE_LOST = Command(
     sa.update(CLAIM)
     .where(
         CLAIM.c.state == "dispatching",
-        sa.exists().where(
-            ISSUANCE.c.organisation == CLAIM.c.organisation,
-            ISSUANCE.c.operation == CLAIM.c.operation,
-            ISSUANCE.c.claim_key == CLAIM.c.key,
-            ISSUANCE.c.state == "outcome_unknown",
-        ),
+        IN_THE_LEDGER.where(ISSUANCE.c.state == "outcome_unknown"),
     )
     .values(state="unknown")
 )

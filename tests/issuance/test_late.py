@@ -58,6 +58,37 @@ async def test_what_is_not_sent_soon_after_its_commit_is_not_sent_at_all(stage: 
     assert (await asked(stage, ask)).status_code == 201 and stage.dispatches() == 1
 
 
+class Ahead:
+    """The clock of a process that took so long before it sent that its row is younger than its claim."""
+
+    def __init__(self, clock: SettableClock) -> None:
+        self._clock = clock
+
+    def now(self) -> float:
+        return self._clock.now() + LEASE_SECONDS + 1
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+
+@ASKS
+async def test_a_call_that_never_left_frees_its_key_also_where_only_its_claim_was_given_up(stage: Stage, ask: object) -> None:
+    deps = stage.world.pipeline.deps
+    stage.world.pipeline.deps = replace(deps, clock=Ahead(stage.world.clock))
+    gate = stage.road.gates[DRAW] = Gate()
+    stage.road.refused.add(DRAW)
+    async with held(gate, lambda: asked(stage, ask)) as answers:
+        stage.world.clock.advance(LEASE_SECONDS + 1)
+        assert await stage.world.store.write(recover_orphans, now=stage.world.clock.now()) == 0
+        assert "OUTCOME_UNKNOWN" in (await asked(stage, ask)).text
+    stage.road.refused.clear()
+    stage.world.pipeline.deps = deps
+    await stage.renew()
+    assert (answers[0].status_code, untold(answers[0])["code"]) == (502, "ocs_error")
+    assert await stage.ledger() == [] and await stage.world.store.read(ledgers.claimed) == []
+    assert (await asked(stage, ask)).status_code == 201 and stage.dispatches() == 1
+
+
 @ASKS
 async def test_a_call_that_never_left_and_was_taken_over_has_failed(stage: Stage, ask: object) -> None:
     gate = stage.road.gates[DRAW] = Gate()

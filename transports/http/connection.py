@@ -1,7 +1,7 @@
 """What the door and the server protocol tell each other about a request, in the state of its scope."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from registry.errors import Refusal
 from transports.http.asgi import Headers
@@ -13,8 +13,19 @@ TIMED_OUT = "timed_out"
 ANSWER = "answer"
 """Set by the protocol: takes a whole answer at once."""
 Answer: TypeAlias = Callable[[int, Headers, bytes], Awaitable[None]]
+CALLED = "called"
+"""Set by an inner application: the call that a request turned out to be, for its log line."""
 OVERLOADED = "overloaded"
 """Set by the protocol: the server is at its limit and this request is one too many."""
+
+
+class Called(NamedTuple):
+    """What was called, for whom, and the code of the refusal if it was refused."""
+
+    surface: str
+    operation: str
+    organisation: str
+    code: str
 
 
 class Overloaded(Refusal):

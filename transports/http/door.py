@@ -14,7 +14,7 @@ from registry.operation import Auth
 from registry.pipeline import Pipeline
 from transports.http.asgi import HttpScope, Message, Receive, Scope, Send
 from transports.http.body import Body
-from transports.http.connection import ANSWER, OVERLOADED, REQUEST, Answer, Overloaded
+from transports.http.connection import ANSWER, CALLED, OVERLOADED, REQUEST, Answer, Called, Overloaded
 from transports.http.inner import Inner
 from transports.http.passing import CHATS_OF_ALL, CHATS_OF_ONE, Passing, no_room
 from transports.http.request import Head, read_head
@@ -147,6 +147,9 @@ class HttpDoor:
             await send(message)
 
         await inner.app(cast(Scope, request), receive, tagged)
+        called = cast(Called | None, request.get("state", {}).get(CALLED))
+        if called is not None:
+            visit.surface, visit.operation, visit.organisation, visit.code = called
         self._write_line(request, visit)
 
     async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -11,11 +11,12 @@ import orjson
 
 from operations.deps import Deps
 from registry.answer import Report
+from registry.call import Call, Reply
 from registry.catalogue import Catalogue
 from registry.errors import Forbidden, MethodNotAllowed, NotFound, Refusal, Unauthorized
 from registry.pipeline import Pipeline
 from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
-from transports.http.connection import REQUEST
+from transports.http.connection import CALLED, REQUEST, Called
 from transports.mcp.auth import WELL_KNOWN, authenticate, challenge, metadata, metadata_url
 from transports.mcp.disconnect import while_there
 from transports.mcp.message import checked
@@ -24,6 +25,7 @@ from transports.mcp.settings import McpSettings
 
 if TYPE_CHECKING:  # the server is imported by the first request: the SDK costs more than a second
     from transports.mcp.server import HttpServer
+    from transports.mcp.visitor import Tell
 
 PATH = "/mcp"
 METADATA = f"{WELL_KNOWN}{PATH}"
@@ -84,7 +86,7 @@ class McpDoor:
         caller = await authenticate(self._pipeline, http["headers"])
         self._pipeline.admit(caller)
         server = await self._started()
-        visitor = server.visitor(caller, chosen, client_of(http), request_id)
+        visitor = server.visitor(caller, chosen, client_of(http), request_id, telling(http))
         http = {**http, "headers": trimmed(http["headers"])}
         message, again = await checked(receive)
         taken = None if server.edge is None else await server.edge.take(http, message, visitor)
@@ -133,6 +135,18 @@ class McpDoor:
         own = challenge(refusal, self._pipeline.site.mcp_url) if isinstance(refusal, Unauthorized) else refusal.headers
         headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in own.items()]
         await send_json(send, refusal.status, [*headers, (b"cache-control", b"no-store")], orjson.dumps(refusal.body(request_id)))
+
+
+def telling(http: HttpScope) -> "Tell":
+    """Leaves word of the call where the HTTP door finds it for its log line."""
+    state = http.setdefault("state", {})
+
+    def tell(call: Call, reply: Reply) -> None:
+        organisation = "" if call.identified is None else call.identified.organisation
+        code = "" if reply.refusal is None else reply.refusal.error_code
+        state[CALLED] = Called(call.surface, call.operation.id, organisation, code)
+
+    return tell
 
 
 def client_of(http: HttpScope) -> str:

@@ -33,6 +33,7 @@ class Calls:
         call = self.call(visitor, operation, progress=ctx.session.report_progress)
         refusal = self._fill(call, params.arguments or {})
         if refusal is not None:
+            visitor.tell(call, refusal)
             return self._shown(call, refusal)
         said = confirm.decision(params) if operation.confirm else None
         if said is False:
@@ -41,12 +42,15 @@ class Calls:
             call.confirm_token = params.request_state
         elif self._settings.insist_on_elicitation and confirm.can_ask(ctx):
             call.confirm_token = None
-        return self._render(ctx, call, await self.run(call))
+        return self._render(ctx, call, await self.run(visitor, call))
 
     async def plain(self, visitor: Visitor, operation: AnyOperation, arguments: Arguments) -> Result:
         """A call in which nothing can be asked of the client, as it goes over the wire."""
         call = self.call(visitor, operation)
-        return tool_result(self._fill(call, arguments) or await self.run(call), self._tools.answer(operation))
+        refusal = self._fill(call, arguments)
+        if refusal is not None:
+            visitor.tell(call, refusal)
+        return tool_result(refusal or await self.run(visitor, call), self._tools.answer(operation))
 
     def call(self, visitor: Visitor, operation: AnyOperation, arguments: Arguments | None = None, progress: Progress = no_progress) -> Call:
         """A call of this visitor, not yet run."""
@@ -60,9 +64,11 @@ class Calls:
             progress=progress,
         )
 
-    async def run(self, call: Call) -> Reply:
+    async def run(self, visitor: Visitor, call: Call) -> Reply:
         """The one way in."""
-        return await gathered(await answer(self._pipeline, call, self._report), call.request_id)
+        reply = await gathered(await answer(self._pipeline, call, self._report), call.request_id)
+        visitor.tell(call, reply)
+        return reply
 
     def _fill(self, call: Call, arguments: Arguments) -> Reply | None:
         """The arguments, among them what HTTP sends as headers; or why they cannot be taken."""

@@ -104,9 +104,8 @@ class Resources:
         operation = self._catalogue.operations.get(backed.operation)
         if operation is None:
             raise missing(uri)
-        reply = await self._calls.run(
-            self._calls.call(visitor, operation, whole_list(operation.params, values), ctx.session.report_progress)
-        )
+        call = self._calls.call(visitor, operation, whole_list(operation.params, values), ctx.session.report_progress)
+        reply = await self._calls.run(visitor, call)
         if reply.status == 404:
             raise missing(uri)
         body = shown(reply, None)

@@ -6,10 +6,16 @@ from typing import TypeAlias
 
 from mcp.server.context import ServerRequestContext
 
+from registry.call import Call, Reply
 from registry.caller import Caller
 from transports.mcp.selection import Chosen
 
 NOTHING = Chosen()
+Tell: TypeAlias = Callable[[Call, Reply], None]
+
+
+def nobody(call: Call, reply: Reply) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,8 @@ class Visitor:
     chosen: Chosen = NOTHING
     client: str = ""
     request_id: str | None = None
+    tell: Tell = nobody
+    """Is told what was called, and what came of it."""
 
 
 Context: TypeAlias = ServerRequestContext
