@@ -18,8 +18,7 @@ from sqlalchemy import Engine, case, event, func
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, create_engine, select
 
-from storage.money_tables import CdrEventTable, CdrMonthTable, CdrSumTable, InvoicePeriodTable
-from storage.schema import ApiKeyTable
+from benchmarks.rivals.models import ApiKeyTable, CdrEventTable, CdrMonthTable, CdrSumTable, InvoicePeriodTable
 
 AHEAD = 300
 MOST = 1000

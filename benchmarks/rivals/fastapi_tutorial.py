@@ -20,11 +20,7 @@ from sqlmodel import Session, create_engine, select
 
 from benchmarks.rivals.esim import SMDP, new_esim, new_id
 from benchmarks.rivals.ledger import ANY, BLOCK, LIMIT, READ, SCOPES, Caller, today
-from benchmarks.rivals.plans import PLANS
-from benchmarks.rivals.routes import CREATE, operations
-from benchmarks.rivals.routes import READ as GET
-from benchmarks.rivals.sealing import Seal
-from storage.schema import (
+from benchmarks.rivals.models import (
     ApiKeyTable,
     AuditTable,
     ClaimTable,
@@ -36,6 +32,10 @@ from storage.schema import (
     QuotaTable,
     WebhookEndpointTable,
 )
+from benchmarks.rivals.plans import PLANS
+from benchmarks.rivals.routes import CREATE, operations
+from benchmarks.rivals.routes import READ as GET
+from benchmarks.rivals.sealing import Seal
 
 
 class NewIntent(BaseModel):
