@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 async def main(url: str, key: str) -> None:
     """List the tools, then issue one eSIM; the same idempotency key would answer the same eSIM again."""
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=60) as http,
         Client(streamable_http_client(url, http_client=http)) as client,
     ):
         tools = await client.list_tools()
@@ -32,4 +32,11 @@ async def main(url: str, key: str) -> None:
 if __name__ == "__main__":
     if "RESELLER_API_KEY" not in os.environ:
         sys.exit("Set RESELLER_API_KEY to a key: `serve` prints one, `reseller keys create NAME` makes one.")
-    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000/mcp", os.environ["RESELLER_API_KEY"]))
+    address, failed = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000/mcp", None
+    if not address.startswith("http"):
+        sys.exit(f"{address} is no address: give the one that `serve` prints, such as http://127.0.0.1:8000/mcp.")
+    try:
+        asyncio.run(main(address, os.environ["RESELLER_API_KEY"]))
+    except* httpx2.TransportError:  # in a group, since the client works in tasks
+        failed = f"No answer from {address}: is `serve` running, and is it the address that it prints?"
+    sys.exit(failed)

@@ -8,7 +8,7 @@ def make_data_directory(settings: Settings) -> None:
     if not settings.embedded:
         return
     try:
-        settings.data.mkdir(parents=True, exist_ok=True)
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise BadSettings(
             f"SERVICE_DATA: {settings.data} cannot be made ({error.strerror}); name a directory this user may write"

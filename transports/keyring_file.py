@@ -60,7 +60,7 @@ def close_to_others(path: Path, report: Callable[[str], None]) -> None:
 def read_or_make(path: Path, ids: Ids) -> str:
     """The file's text; written completely or not at all, and never over an existing one."""
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w") as file:

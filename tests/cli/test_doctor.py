@@ -44,6 +44,11 @@ def test_all_is_well_before_the_first_start_and_after_it(tmp_path: Path) -> None
     assert findings(tmp_path) == {}
 
 
+def test_a_database_that_is_not_there_is_a_note_that_says_where_it_was_looked_for(tmp_path: Path) -> None:
+    told = "made at the first start; where `serve` has another directory, name it with --data or SERVICE_DATA\n"
+    assert f"\nnote database   none in {tmp_path / 'data'}, {told}" in said("doctor", cwd=tmp_path, SERVICE_PORT="0")
+
+
 def test_an_unknown_setting_is_answered_with_the_one_that_was_meant_and_the_known_ones(tmp_path: Path) -> None:
     known = "known settings: " + ", ".join(PREFIX + name.upper() for name in Settings.model_fields)
     said = "; `reseller doctor` lists the known ones"

@@ -123,5 +123,6 @@ def test_a_keyring_that_others_can_read_is_closed_to_them_and_the_log_says_so(tm
     with running(tmp_path / "data"):
         pass
     assert keyring.stat().st_mode & 0o777 == 0o600
-    [note] = [json.loads(line) for line in (tmp_path / "data.log").read_text().splitlines()]
+    note, stopped = [json.loads(line) for line in (tmp_path / "data.log").read_text().splitlines()]
     assert (note["kind"], note["text"]) == ("note", f"{keyring} could be read by others and is closed to them now (mode 600)")
+    assert stopped["kind"] == "stopped"

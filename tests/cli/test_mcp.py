@@ -11,7 +11,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from tests.cli.reseller import COMMAND, environment, said
+from tests.cli.reseller import COMMAND, environment, reseller, said
 
 KEY = "ak_of_the_test"
 URL = "https://esim.example/mcp"
@@ -41,6 +41,18 @@ def test_claude_desktop_gets_a_local_command_that_finds_the_database_from_anywhe
         "args": ["mcp", "stdio", "--data", str(tmp_path / "data")],
     }
     assert KEY not in text
+
+
+def test_who_has_claude_desktop_in_mind_is_told_that_it_uses_no_server_and_where_a_database_is_missing(tmp_path: Path) -> None:
+    here, url = tmp_path / "data", "http://127.0.0.1:8000"
+    server = {"RESELLER_URL": url}
+    local = f"Claude Desktop starts a local program on the database in {here}, as its admin: {url} and the key are not used\n"
+    missing = f"there is no database in {here}: name the directory of `serve` with --data\n"
+    assert reseller("mcp", "config", "claude-desktop", cwd=tmp_path, **server).stderr == local + missing
+    assert reseller("mcp", "config", "claude-desktop", cwd=tmp_path).stderr == missing
+    said("db", "upgrade", cwd=tmp_path)
+    assert reseller("mcp", "config", "claude-desktop", cwd=tmp_path).stderr == ""
+    assert reseller("mcp", "config", "cursor", cwd=tmp_path / "data", **server).stderr == ""
 
 
 @pytest.mark.anyio

@@ -46,7 +46,9 @@ def test_json_is_one_line_with_nine_keys_and_then_it_serves_until_sigterm(tmp_pa
         server.send_signal(signal.SIGTERM)
         rest, log = server.communicate(timeout=20)
     assert (server.returncode, rest) == (0, "")
-    assert [json.loads(line)["path"] for line in log.splitlines()] == ["/health"]
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert [line.get("path", line.get("kind")) for line in lines] == ["/health", "stopped"]
+    assert (tmp_path / "data").stat().st_mode & 0o077 == 0
 
 
 def test_the_tree_says_where_everything_is(tmp_path: Path) -> None:

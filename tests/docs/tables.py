@@ -1,6 +1,8 @@
 """The tables of the documents that repeat what code says: `python -m tests.docs.tables` writes them anew."""
 
+import importlib.util
 import re
+import sys
 
 from annotated_types import Le
 
@@ -15,6 +17,7 @@ from transports.settings import PREFIX, Settings
 from transports.tally import Tally
 
 CHARACTERS_OF_A_TOKEN = 4
+NO_PYTEST = "pytest is missing: `python3 ./run test tests/docs/test_tables.py` once installs the development packages; then try again"
 
 
 def settings_table() -> str:
@@ -97,6 +100,8 @@ def renewed(document: str) -> str:
 
 
 if __name__ == "__main__":
+    if importlib.util.find_spec("pytest") is None:  # a clone that has only run `serve`
+        sys.exit(NO_PYTEST)
     from tests.spec import conformance  # here: it needs the whole service, the tables do not
 
     for document in TABLES:

@@ -1,12 +1,14 @@
 """What the documents repeat is what the code says."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import DOCUMENTS, ROOT
-from tests.docs.tables import TABLES, renewed
+from tests.docs.tables import NO_PYTEST, TABLES, renewed
 from transports.settings import PREFIX, Settings
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#]*)(?:#([^)]*))?\)")
@@ -17,6 +19,12 @@ LINKED = [*DOCUMENTS, ROOT / "examples" / "README.md", ROOT / "llms.txt"]
 def test_a_table_that_repeats_code_is_up_to_date(document: str) -> None:
     """`python -m tests.docs.tables` writes it anew."""
     assert (ROOT / document).read_text() == renewed(document)
+
+
+def test_without_the_development_packages_nothing_is_written_and_the_fix_is_named() -> None:
+    bare = "import runpy, sys; sys.modules['pytest'] = None; runpy.run_module('tests.docs.tables', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", bare], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{NO_PYTEST}\n")
 
 
 def anchors(page: Path) -> set[str]:

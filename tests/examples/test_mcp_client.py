@@ -5,12 +5,22 @@ import pytest
 from tests.examples.conftest import program
 from tests.running import Running
 
+NOBODY = "http://127.0.0.1:1/mcp"
+
 
 def test_it_issues_an_esim(server: Running) -> None:
     done = program("mcp_client.py", server.mcp_url, RESELLER_API_KEY=str(server.api_key))
     tools, esim = done.stdout.splitlines()
     assert tools.endswith(" tools")
     assert esim.startswith("succeeded: LPA:1$")
+
+
+@pytest.mark.parametrize("name", ["mcp_client", "mcp_agent"])
+def test_an_address_that_is_none_or_where_nobody_answers_ends_with_a_sentence(name: str) -> None:
+    for address, told in (("here", "here is no address: "), (NOBODY, f"No answer from {NOBODY}: ")):
+        done = program(f"{name}.py", address, RESELLER_API_KEY="ak_of_nobody")
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert done.stderr.startswith(told)
 
 
 def test_it_says_what_is_missing(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:

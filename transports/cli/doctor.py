@@ -17,7 +17,7 @@ from registry.errors import Refusal
 from registry.ids import SystemIds
 from storage.migrate import HEAD, SchemaMismatch, current_revision, refuse_unknown
 from transports.cli.failure import Failure
-from transports.cli.finding import Finding
+from transports.cli.finding import Finding, Note
 from transports.cli.mail_check import mail
 from transports.cli.model_check import model
 from transports.cli.payments_check import payments
@@ -28,6 +28,7 @@ from transports.keyring_file import is_open_to_others, keyring_path
 from transports.settings import PREFIX, BadSettings, Settings, UnknownSetting, load_settings
 
 FINE_SECONDS = 5.0
+ELSEWHERE = "made at the first start; where `serve` has another directory, name it with --data or SERVICE_DATA"
 
 
 def doctor(data: Annotated[Path | None, typer.Option("--data", help="Directory with the embedded database.")] = None) -> None:
@@ -38,10 +39,7 @@ def doctor(data: Annotated[Path | None, typer.Option("--data", help="Directory w
     except BadSettings as wrong:
         found = [Finding("settings", str(wrong), way_out(wrong))]
     for finding in found:
-        print_line(
-            f"{'ok ' if finding.fix is None else 'BAD'}  {finding.subject:<10} {finding.state}"
-            + (f"\n     fix: {finding.fix}" if finding.fix else "")
-        )
+        print_line(f"{finding.mark:<4} {finding.subject:<10} {finding.state}" + (f"\n     fix: {finding.fix}" if finding.fix else ""))
     if any(finding.fix for finding in found):
         raise Failure("something needs mending, see above", exit_code=1)
 
@@ -87,6 +85,8 @@ def database(settings: Settings) -> Finding:
     if revision == HEAD:
         return Finding("database", f"{shown}, schema {revision}")
     if revision is None and settings.embedded:
+        if not (settings.data / "service.db").exists():
+            return Note("database", f"none in {settings.data.absolute()}, {ELSEWHERE}")
         return Finding("database", f"{shown}: empty, made at the first start")
     return Finding("database", f"{shown}: schema {revision}, this program needs {HEAD}", "reseller db upgrade")
 

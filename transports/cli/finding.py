@@ -9,3 +9,17 @@ class Finding(NamedTuple):
     subject: str
     state: str
     fix: str | None = None
+
+    @property
+    def mark(self) -> str:
+        """What stands before it."""
+        return "BAD" if self.fix else "ok"
+
+
+class Note(Finding):
+    """Neither well nor wrong: the reader has to judge."""
+
+    @property
+    def mark(self) -> str:
+        """What stands before it."""
+        return "note"

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shlex
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +13,9 @@ import orjson
 import typer
 
 from transports.cli.render import print_line
-from transports.settings import load_settings
+from transports.settings import Settings, load_settings
 
+HERE = "http://127.0.0.1:8000"
 mcp_app = typer.Typer(no_args_is_help=True, help="Connect MCP clients.")
 Toolsets = Annotated[str, typer.Option("--toolsets", help="Comma-separated toolsets or presets; empty: connectivity and operator.")]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Offer only tools that change nothing.")]
@@ -31,20 +33,23 @@ class Client(StrEnum):
 @mcp_app.command("config")
 def config(
     client: Annotated[Client, typer.Argument(help="The client to configure.")],
-    url: Annotated[str, typer.Option("--url", envvar="RESELLER_URL", help="The server's address.")] = "http://127.0.0.1:8000",
+    url: Annotated[str | None, typer.Option("--url", envvar="RESELLER_URL", help=f"The server's address. Default {HERE}.")] = None,
     key: Annotated[str, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key to put into the block.")] = "<API_KEY>",
     data: Annotated[Path | None, typer.Option("--data", help="claude-desktop: directory with the embedded database.")] = None,
     org: Annotated[str | None, typer.Option("--org", help="claude-desktop: the organisation to act for, when there are several.")] = None,
 ) -> None:
     """Print what the client's configuration needs; nothing is written anywhere."""
-    url = f"{url.rstrip('/').removesuffix('/mcp')}/mcp"
+    server_url, url = url, f"{(url or HERE).rstrip('/').removesuffix('/mcp')}/mcp"
     server: dict[str, object] = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {key}"}}
     if client is Client.CLAUDE_CODE:
         header = shlex.quote(f"Authorization: Bearer {key}")
         print_line(f"claude mcp add --transport http connectivity {shlex.quote(url)} --header {header}")
         return
     # Claude Desktop starts local servers only, and from a directory of its own, so it gets the stdio command with an absolute path.
-    here = str(load_settings(os.environ, env_file=Path(".env"), data=data).data.absolute())
+    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    here = str(settings.data.absolute())
+    if client is Client.CLAUDE_DESKTOP:
+        sys.stderr.writelines(f"{line}\n" for line in warnings(settings, server_url))
     acting = ["--org", org] if org else []
     blocks: dict[Client, dict[str, object]] = {
         Client.CLAUDE_DESKTOP: {"mcpServers": {"connectivity": {"command": reseller(), "args": ["mcp", "stdio", "--data", here, *acting]}}},
@@ -52,6 +57,15 @@ def config(
         Client.VSCODE: {"servers": {"connectivity": server}},
     }
     print_line(orjson.dumps(blocks[client], option=orjson.OPT_INDENT_2).decode())
+
+
+def warnings(settings: Settings, server_url: str | None) -> Iterator[str]:
+    """What a reader of the block for Claude Desktop may not expect."""
+    here = settings.data.absolute()
+    if server_url:
+        yield f"Claude Desktop starts a local program on the database in {here}, as its admin: {server_url} and the key are not used"
+    if settings.embedded and not (here / "service.db").exists():
+        yield f"there is no database in {here}: name the directory of `serve` with --data"
 
 
 def reseller() -> str:

@@ -77,7 +77,10 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
         print_start(app, demos[0], as_json=as_json)
 
     async with metrics_of(service, scraped):
-        await make_server(app, deadlines=deadlines, ids=service.ids, logs=logs, ready=ready).serve(sockets=[bound])
+        server = make_server(app, deadlines=deadlines, ids=service.ids, logs=logs, ready=ready)
+        await server.serve(sockets=[bound])
+        if server.started:  # a start that failed has said so itself
+            logs.event("stopped")
 
 
 def payments_of(settings: Settings) -> str:
