@@ -1,5 +1,6 @@
 """`reseller issuance`: what nobody knows the outcome of, settled by a person against a charging system in a process of its own."""
 
+import asyncio
 import base64
 import json
 from collections.abc import Iterator
@@ -7,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import anyio
 import httpx
 import pytest
 import sqlalchemy as sa
@@ -106,7 +106,7 @@ class Counter:
             finally:
                 await store.aclose()
 
-        return anyio.run(read)
+        return asyncio.run(read())
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +237,7 @@ def test_a_person_at_a_terminal_sees_what_is_known_and_decides(counter: Counter)
         await store.write(hand_over, organisation=counter.organisation, key="shown", now=1.0)
         await store.aclose()
 
-    anyio.run(wait)
+    asyncio.run(wait())
     words = ("issuance", "settle", "shown", "--org", counter.organisation, "--issued", iccid)
     code, screen = at_terminal(*words, cwd=counter.place, settings=counter.settings, typed="n\n")
     assert (code, "nothing was changed" in screen, "The account now:" in screen, iccid in screen) == (1, True, True, True)
