@@ -110,8 +110,8 @@ class GreenZoneCounter(TypedDict, total=False):
 
 
 @keeps_unknown
-class Subscriber(TypedDict, total=False):
-    """A line as the network knows it."""
+class SubscriberFields(TypedDict, total=False):
+    """A line as the network knows it, but for its SIM."""
 
     subscriberId: int
     accountId: int
@@ -139,9 +139,15 @@ class Subscriber(TypedDict, total=False):
     phoneNumberList: list[PhoneNumberRow]
     multiImsi: list[MultiImsiRow]
     status: list[StatusRow]
-    sim: Sim
     networkInfo: NetworkInfo
     greenZoneCounter: GreenZoneCounter
+
+
+@keeps_unknown
+class Subscriber(SubscriberFields, total=False):
+    """A line as the network knows it."""
+
+    sim: Sim
 
 
 @keeps_unknown

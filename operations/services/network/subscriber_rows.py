@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.ocs.wire.members import keeps_unknown
-from clients.ocs.wire.subscriber import GreenZoneCounter, ImsiRow, MultiImsiRow, NetworkInfo, PhoneNumberRow, StatusRow, Subscriber, Utc
+from clients.ocs.wire.subscriber import Subscriber, SubscriberFields, Utc
 from operations.services.network.line_history import current
 
 SECRETS = frozenset({"pin1", "puk1", "pin2", "puk2"})
@@ -28,42 +28,14 @@ class PublicSim(TypedDict, total=False):
 
 
 @keeps_unknown
-class SubscriberRow(TypedDict, total=False):
+class SubscriberRow(SubscriberFields, total=False):
     """A line as the network knows it."""
 
     iccid: Annotated[str | None, Field(description="The one in use")]
     imsi: Annotated[str | None, Field(description="The one in use")]
     msisdn: Annotated[str | None, Field(description="The phone number in use, digits without plus")]
     currentStatus: Annotated[str | None, Field(description="The last row of `status`: Active, Inactive, Suspended, ...")]
-    subscriberId: int
-    accountId: int
-    account: str
-    resellerId: int
-    reseller: str
-    batchId: str
-    subscriberName: str
-    email: str
-    prepaid: bool
-    useAccountForCharging: Annotated[bool, Field(description="Whether usage outside packages is charged on the account")]
-    balance: Annotated[float, Field(description="EUR, never negative")]
-    activationDate: Utc
-    lastUsageDate: Utc
-    allowedMoc: bool
-    allowedMtc: bool
-    allowedData: bool
-    allowedMosms: bool
-    allowedMtsms: bool
-    lastMcc: int
-    lastMnc: int
-    steeringListId: int
-    throttlingLimit: Annotated[int, Field(description="kbit/s applied at present")]
-    imsiList: list[ImsiRow]
-    phoneNumberList: list[PhoneNumberRow]
-    multiImsi: list[MultiImsiRow]
-    status: list[StatusRow]
     sim: PublicSim
-    networkInfo: NetworkInfo
-    greenZoneCounter: GreenZoneCounter
 
 
 def current_status(row: Subscriber) -> object:
