@@ -7,7 +7,7 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import TIERS, Tier
-from tests.cli.reseller import said
+from tests.mcp.house import open_house, request
 from tests.running import running
 from tests.world import open_world
 
@@ -49,12 +49,12 @@ def test_a_name_that_stands_twice_in_an_mcp_message_is_refused(tmp_path: Path) -
         assert http.get(f"{server.base_url}/v1/connectivity/intents").json()["data"] == []
 
 
-def test_lists_and_handshakes_over_mcp_are_limited_like_calls(tmp_path: Path) -> None:
-    with running(tmp_path / "data") as server:
-        organisation = said("org", "create", "Small", "--tier", "free", cwd=tmp_path).strip()
-        key = said("keys", "create", "first", "--org", organisation, cwd=tmp_path).strip()
-        with httpx.Client(headers={**JSON_RPC, "authorization": f"Bearer {key}"}) as http:
-            answers = [http.post(server.mcp_url, content=LIST) for _ in range(4 * TIERS[Tier.FREE].burst_size)]
-        assert {answer.status_code for answer in answers} == {200, 429}
-        refused = next(answer for answer in answers if answer.status_code == 429)
+async def test_lists_and_handshakes_over_mcp_are_limited_like_calls(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:  # its clock stands still, so nothing is filled up however slow the machine is
+        key, most = (await house.world.caller(Tier.FREE)).secret, 2 * TIERS[Tier.FREE].burst_size
+        answers = [await house.post(request("tools/list"), secret=key) for _ in range(most + 3)]
+        assert [answer.status_code for answer in answers] == [200] * most + [429] * 3
+        refused = answers[-1]
         assert (refused.json()["code"], refused.headers["retry-after"]) == ("rate_limited", "1")
+        house.world.clock.advance(1)
+        assert (await house.post(request("tools/list"), secret=key)).status_code == 200
