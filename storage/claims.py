@@ -183,7 +183,7 @@ def judge(found: Claim, fingerprint: bytes, now: float) -> None:
             param="idempotency_key",
             hint="Use a new key for a new request; repeat the very same input to get the first answer again",
         )
-    if found.is_running(now):
+    if found.is_running(now) or found.state == "claimed":  # nothing was sent yet: whoever repeats it finds the key free, or its answer
         raise busy()
     if found.body is None:
         raise OcsError(

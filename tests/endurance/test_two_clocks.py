@@ -59,7 +59,9 @@ async def test_one_key_at_both_at_once_draws_once(tmp_path: Path, database_url: 
         keys = [f"order-{number}" for number in range(5)]
         said = await asyncio.gather(*(issue(http, key) for key in keys for _ in range(4) for http in pair.doors))
         assert {each.status_code for each in said} <= {200, 201, 409, 502}, Counter(each.status_code for each in said)
-        assert pair.sent(DRAW) == len(keys)
+        # Who is ahead frees what the other has opened and not sent yet, and may come too late for the key itself: all are told to repeat.
+        waiting = [key for number, key in enumerate(keys) if {each.status_code for each in said[8 * number : 8 * number + 8]} == {409}]
+        assert pair.sent(DRAW) == len(keys) - len(waiting)
         for _ in range(3):  # whoever thinks that the other has died says that the outcome is unknown, and finds out
             for world in (pair.right, pair.wrong):
                 world.clock.advance(40)
