@@ -14,9 +14,9 @@ from registry.clock import Clock
 from registry.context import Context
 from registry.ids import Ids
 from registry.inside import Inside
-from registry.limits import Limits, Tier
+from registry.limits import Tier
+from registry.pace import Pace
 from registry.ports import SharedSecrets, Site
-from registry.throttle import Throttle
 from storage.sealing import Keyring
 from storage.store import Store
 
@@ -58,9 +58,7 @@ class Deps:
     stock: StockRoom
     replica: str
     """This process, among those that share the database."""
-    throttle: Throttle = field(default_factory=Throttle)
-    """The burst limits of this process, which what is done without a call keeps as well."""
-    limits: Limits = field(default_factory=Limits)
+    pace: Pace
     weeks: UsageWeeks = field(default_factory=UsageWeeks)
     """What lines used in weeks that have ended."""
     inside: Inside = field(default_factory=Inside)

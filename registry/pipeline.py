@@ -25,12 +25,11 @@ from registry.clock import Clock
 from registry.context import Context, not_kept
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
 from registry.ids import Ids
-from registry.limits import Limits
 from registry.model import Document, Input, Passed
 from registry.operation import Operation
+from registry.pace import Pace
 from registry.ports import Directory, Entry, Journal, KeyLimit, Line, Quota, Replayed, Sessions, SharedSecrets, Site, Stored
 from registry.restrictions import UNRESTRICTED
-from registry.throttle import Throttle
 
 D = TypeVar("D")
 HELD = 256
@@ -78,14 +77,12 @@ class Pipeline(Generic[D]):
         quota: Quota,
         sessions: Sessions | None,
         secrets: SharedSecrets,
-        limits: Limits,
+        pace: Pace,
         site: Site,
-        throttle: Throttle | None = None,
     ) -> None:
         self.catalogue, self.deps, self.clock, self.ids = catalogue, deps, clock, ids
         self.directory, self.journal, self.quota, self.sessions = directory, journal, quota, sessions
-        self.secrets, self.limits, self.site = secrets, limits, site
-        self._throttle = throttle or Throttle()
+        self.secrets, self.pace, self.site = secrets, pace, site
         self._bindings: dict[str, Binding[Any]] = {}
         self._held: dict[tuple[str, ...], frozenset[str]] = {}
 
@@ -95,7 +92,7 @@ class Pipeline(Generic[D]):
             return await self._run(call)
         except NotFound:
             if call.operation.guessed:
-                policy.count_miss(call, self._throttle, self.limits, self.site, self.clock.now(), self.clock.monotonic())
+                self.pace.missed(call)
             raise
 
     async def _run(self, call: Call) -> Reply:
@@ -103,9 +100,9 @@ class Pipeline(Generic[D]):
         now, call.started = self.clock.now(), self.clock.monotonic()
         caller = await policy.authenticate(call, self.directory, self.sessions, self.secrets, self.site, now)
         call.identified = caller
-        policy.throttle(call, caller, self._throttle, self.limits, self.site, now, call.started)
+        self.pace.call(call, caller)
         if operation.guessed:
-            policy.throttle_misses(call, caller, self._throttle, self.limits, self.site, now, call.started)
+            self.pace.guess(call, caller)
         if operation.proof is not None:
             caller = call.identified = await operation.proof(self.deps, call, now)
         await policy.authorize(call, caller, self.directory, self.site)
@@ -125,7 +122,7 @@ class Pipeline(Generic[D]):
             if stored is not None:
                 return self._replay(context, stored)
         if context.staged and not operation.provided:  # a replay reaches nothing
-            policy.throttle_upstream(context.caller, self._throttle, self.limits, self.site, now, call.started)
+            self.pace.upstream(context.caller.owner)
         if operation.confirm:
             await self._confirm(call, entry, params)
         try:
@@ -136,15 +133,15 @@ class Pipeline(Generic[D]):
 
     def admit(self, caller: Caller) -> None:
         """Let a protocol message in that may turn out to be no call at all; the calls among them are counted again, as calls."""
-        policy.throttle_message(caller, self._throttle, self.limits, self.site, self.clock.now(), self.clock.monotonic())
+        self.pace.message(caller)
 
     def admit_public(self, client: str) -> None:
         """Let the reader of a public page in; pages and public operations share one count per address."""
-        policy.throttle_address(client, self._throttle, self.limits, self.site, self.clock.now(), self.clock.monotonic())
+        self.pace.address(client)
 
     def admit_order(self, client: str) -> None:
         """Let somebody begin to buy: each beginning is a row of ours and a page at the payment processor."""
-        policy.throttle_orders(client, self._throttle, self.limits, self.site, self.clock.now(), self.clock.monotonic())
+        self.pace.order(client)
 
     def binding(self, operation: Operation[Any, Any]) -> Binding[Any]:
         """The operation's binding plan and validator, made on its first call."""
@@ -290,7 +287,7 @@ class Pipeline(Generic[D]):
             entry.confirm = hashlib.sha256(call.confirm_token.encode()).digest()
             return
         token = base64.urlsafe_b64encode(self.ids.bytes(32)).decode().rstrip("=")
-        seconds = self.limits.confirm_seconds
+        seconds = self.pace.limits.confirm_seconds
         await self.journal.challenge(entry, hashlib.sha256(token.encode()).digest(), entry.now + seconds)
         operation = call.operation
         fields = type(params).model_fields
@@ -308,7 +305,7 @@ class Pipeline(Generic[D]):
     async def _charge(self, context: Context[D]) -> None:
         """One call from the organisation's leased block."""
         caller, now = context.caller, context.now
-        tier, period, own = self.limits.tiers[caller.tier], policy.period_of(now), caller.restrictions.calls_per_day
+        tier, period, own = self.pace.limits.tiers[caller.tier], policy.period_of(now), caller.restrictions.calls_per_day
         if own is not None and await self.quota.take(caller.counter, own, period, now) is None:
             raise policy.over_key_limit(own, period, self.site, now)
         usage = await self.quota.take(caller.owner, tier.calls_per_day, period, now)
@@ -327,7 +324,7 @@ class Pipeline(Generic[D]):
 
     def _entry(self, context: Context[D], params: Input) -> Entry:
         call, caller, now = context.call, context.caller, context.now
-        operation, tier, period = call.operation, self.limits.tiers[caller.tier], policy.period_of(now)
+        operation, tier, period = call.operation, self.pace.limits.tiers[caller.tier], policy.period_of(now)
         once, own = operation.once, caller.restrictions.calls_per_day
         over: Callable[[int], Any] = lambda used: policy.over_quota(tier, used, period, self.site, now)  # noqa: E731
         return Entry(
@@ -343,7 +340,7 @@ class Pipeline(Generic[D]):
             started=call.started,
             idempotency_key=call.idempotency_key,
             fingerprint=fingerprint(context, params) if call.idempotency_key or operation.confirm else b"",
-            expires_at=None if once is None or once.forever else int(now) + self.limits.claim_days * policy.DAY,
+            expires_at=None if once is None or once.forever else int(now) + self.pace.limits.claim_days * policy.DAY,
             confirm=None,
             cost=1 if operation.charged else 0,
             period=period,

@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import math
 import re
 import zlib
 from collections.abc import Mapping
@@ -16,11 +15,10 @@ from registry.call import Call, Surface
 from registry.caller import ANONYMOUS, BRIDGE, STOREFRONT, Caller
 from registry.credential import another_key, expected
 from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Restricted, RoleRequired, Unauthorized, UpgradeRequired
-from registry.limits import Limits, Role, Scope, Tier, TierLimits, lowest_tier
+from registry.limits import Role, Scope, Tier, TierLimits, lowest_tier
 from registry.model import Input
 from registry.operation import Auth
 from registry.ports import Directory, Period, Sessions, SharedSecrets, Site
-from registry.throttle import Throttle, Wait, network_of
 
 KEY = re.compile(r"ak_[A-Za-z0-9]{46}", re.ASCII)
 IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
@@ -101,95 +99,6 @@ def session_only(call: Call, caller: Caller, site: Site) -> Caller:
     if call.operation.auth is Auth.SESSION and caller.kind != "session":
         raise Unauthorized("This operation takes a signed-in session, not an API key", presented=True, hint=expected(Auth.SESSION, site))
     return caller
-
-
-def throttle(call: Call, caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
-    """The burst limits; they are not the quota and are lost with the process."""
-    operation = call.operation
-    if not operation.limited or caller.kind in ("internal", "storefront"):
-        return
-    if caller.kind == "public" and call.surface == "web":  # the page that it is called for was counted
-        return
-    if caller.kind == "public":
-        throttle_address(call.client, buckets, limits, site, now, monotonic)
-        return
-    if not limits.burst_enabled:
-        return
-    tier = limits.tiers[caller.tier]
-    spend(buckets, f"org:{caller.owner}", tier.burst_per_second, tier.burst_size, site, now, monotonic)
-    if operation.provided and not operation.read_only:
-        throttle_upstream(caller, buckets, limits, site, now, monotonic)
-
-
-def throttle_upstream(caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
-    """Writes that reach the charging system or the payment processor have a bucket of their own per organisation."""
-    if limits.burst_enabled:
-        rate = limits.upstream_writes_per_second
-        spend(buckets, upstream_bucket(caller.owner), rate, int(rate), site, now, monotonic)
-
-
-def upstream_bucket(owner: str) -> str:
-    """The name of the bucket of somebody's upstream writes."""
-    return f"up:{owner}"
-
-
-def throttle_address(client: str, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
-    """Public operations and pages share one count per address."""
-    if limits.burst_enabled:
-        size = limits.public_per_minute
-        spend(buckets, f"ip:{network_of(client)}", size / 60, size, site, now, monotonic)
-
-
-def throttle_misses(call: Call, caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
-    """Whoever guesses ids from an address has few guesses; one who shows the shop's key is no guesser."""
-    wait = None
-    if limits.burst_enabled and caller.kind == "public":
-        size = limits.misses_per_minute
-        wait = buckets.wait(f"miss:{network_of(call.client)}", size / 60, size, monotonic)
-    if wait is not None:
-        raise too_fast(limits.misses_per_minute, wait, site, now)
-
-
-def count_miss(call: Call, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
-    """One guess was wrong. Of many at once those that were let in together and are too many learn nothing either."""
-    if limits.burst_enabled and call.identified is not None and call.identified.kind == "public":
-        size = limits.misses_per_minute
-        spend(buckets, f"miss:{network_of(call.client)}", size / 60, size, site, now, monotonic)
-
-
-def throttle_orders(client: str, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
-    """Orders that somebody begins from an address."""
-    if limits.burst_enabled:
-        size = limits.orders_per_minute
-        spend(buckets, f"order:{network_of(client)}", size / 60, size, site, now, monotonic)
-
-
-def throttle_message(caller: Caller, buckets: Throttle, limits: Limits, site: Site, now: float, monotonic: float) -> None:
-    """Messages of a protocol that are not calls (lists, handshakes) have a bucket of their own, twice as large as that of calls."""
-    if limits.burst_enabled:
-        tier = limits.tiers[caller.tier]
-        spend(buckets, f"msg:{caller.owner}", 2 * tier.burst_per_second, 2 * tier.burst_size, site, now, monotonic)
-
-
-def spend(buckets: Throttle, key: str, rate: float, size: int, site: Site, now: float, monotonic: float) -> None:
-    """One token, or a refusal that says when to come again."""
-    wait = buckets.take(key, rate, size, monotonic)
-    if wait is not None:
-        raise too_fast(size, wait, site, now)
-
-
-def too_fast(size: int, wait: Wait, site: Site, now: float) -> QuotaExceeded:
-    """A bucket is empty."""
-    seconds = max(1, math.ceil(wait.seconds))
-    return QuotaExceeded(
-        f"Too many calls at once: the burst limit is {size}; wait {seconds} s and repeat the call",
-        code="rate_limited",
-        limit=size,
-        used=size,
-        reset_at=stamp(now + seconds),
-        retry_after=seconds,
-        upgrade_url=site.upgrade_url,
-    )
 
 
 async def authorize(call: Call, caller: Caller, directory: Directory, site: Site) -> None:

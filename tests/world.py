@@ -32,6 +32,7 @@ from operations.services.people.api_key import new_api_key
 from registry.catalogue import Catalogue
 from registry.ids import base32
 from registry.limits import Limits, Role, Tier
+from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.ports import Sessions, SharedSecrets, Site
 from registry.restrictions import UNRESTRICTED, Restrictions
@@ -354,6 +355,7 @@ def make_deps(
         reads=ReadCache(clock),
         stock=StockRoom(store, clock, ids),
         replica=replica,
+        pace=Pace(Limits(), SITE, clock),  # of what the worker writes; that of the calls is the caller's choice
         ocs_token=SIMULATED_TOKEN,
     )
 
@@ -398,9 +400,8 @@ async def open_world(
         quota=blocks,
         sessions=sessions,
         secrets=secrets,
-        limits=limits,
+        pace=Pace(limits, SITE, clock, deps.pace.buckets),
         site=SITE,
-        throttle=deps.throttle,
     )
     lines: list[RequestLine] = []
     faults: list[tuple[str, str, BaseException]] = []

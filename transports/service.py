@@ -20,6 +20,7 @@ from registry.clock import Clock, SystemClock
 from registry.errors import StoreUnavailable
 from registry.ids import Ids, SystemIds
 from registry.limits import Limits
+from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.ports import SharedSecrets, Site
 from storage.accounts import leave_simulation
@@ -200,7 +201,7 @@ def make_deps(
     way: Way,
     payments: PaymentWay,
     secrets: SharedSecrets,
-    site: Site,
+    pace: Pace,
     replica: str,
     *,
     apart: bool,
@@ -212,7 +213,7 @@ def make_deps(
         keyring=keyring,
         clock=clock,
         ids=ids,
-        site=site,
+        site=pace.site,
         secrets=secrets,
         build=Build(VERSION, settings.build_sha),
         webhook_exempt=settings.webhook_allow_nets,
@@ -228,6 +229,7 @@ def make_deps(
         reads=ReadCache(clock),
         stock=StockRoom(store, clock, ids),
         replica=replica,
+        pace=pace,
         draws=way.simulation is None or not apart,
         ocs_token=way.token,
     )
@@ -246,15 +248,16 @@ def build_service(
     clock = clock or SystemClock()
     ids, bell, letter_bell = ids or SystemIds(clock), Bell(), Bell()
     keyring_text, keyring, store = opened(settings, ids, report)
-    limits, site = replace(Limits(), burst_enabled=settings.burst_limit), site_of(settings, base_url)
+    site = site_of(settings, base_url)
+    pace = Pace(replace(Limits(), burst_enabled=settings.burst_limit), site, clock)
     secrets, outbound, sender = secrets_of(settings, ids), Outbound(), Sender(clock, exempt=settings.webhook_allow_nets)
-    blocks, directory = QuotaBlocks(store, limits.quota_block), StoreDirectory(store)
+    blocks, directory = QuotaBlocks(store, pace.limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
     way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}")
     payments = open_payments(settings, clock, ids, site.base_url, report)
     rings = (bell, letter_bell)
-    deps = make_deps(settings, store, keyring, clock, ids, way, payments, secrets, site, journal.replica, apart=apart, rings=rings)
-    deps = replace(deps, limits=limits, model=open_model(settings, clock))
+    deps = make_deps(settings, store, keyring, clock, ids, way, payments, secrets, pace, journal.replica, apart=apart, rings=rings)
+    deps = replace(deps, model=open_model(settings, clock))
     worker = make_worker(settings, deps, sender, report, looks=deps.draws)
     bell.hang(worker.wake)
     postman = make_postman(settings, deps, report)
@@ -269,9 +272,8 @@ def build_service(
         quota=blocks,
         sessions=sessions_of(settings, outbound, deps),
         secrets=secrets,
-        limits=limits,
+        pace=deps.pace,
         site=site,
-        throttle=deps.throttle,
     )
     deps.inside.open(pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}"))
     return Service(settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, payments, report, keyring_text)

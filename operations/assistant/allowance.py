@@ -22,7 +22,7 @@ class Allowance(TypedDict):
 
 def daily(ctx: Ctx) -> int:
     """What the tier allows."""
-    return ctx.deps.limits.tiers[ctx.caller.tier].ai_calls_per_day
+    return ctx.deps.pace.limits.tiers[ctx.caller.tier].ai_calls_per_day
 
 
 def shown(ctx: Ctx, used: int) -> Allowance:

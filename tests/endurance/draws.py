@@ -78,7 +78,7 @@ class Draws:
         self._begun += 1
         key, errand = f"draw-{self._begun}", None
         if self._begun % self._intents_every == 0:
-            with suppress(AssertionError):  # no product was made, for the server was full: then from stock
+            with suppress(AssertionError, httpx.TransportError):  # no product, for the server was full or did not say: then from stock
                 errand = await intent_errand(self._door(), stage.network, tenant, key)
         errand = errand or inventory_errand(stage.network, tenant, key)
         self.errands.append(errand)

@@ -256,6 +256,7 @@ async def test_what_is_written_upstream_is_paced_and_fails_nothing(floor: Floor)
 
 async def test_without_burst_limits_nothing_waits_for_a_token(floor: Floor) -> None:
     orders = [await floor.paid() for _ in range(12)]
-    worker = Fulfilment(replace(floor.deps, limits=Limits(burst_enabled=False)), floor.shop.reports.append)
+    pace = replace(floor.deps.pace, limits=Limits(burst_enabled=False))
+    worker = Fulfilment(replace(floor.deps, pace=pace), floor.shop.reports.append)
     await worker.step()
     assert {(await floor.row(order)).status for order in orders} == {"ready"}

@@ -131,7 +131,7 @@ class Stage:
 async def open_stage(folder: Path) -> AsyncGenerator[Stage]:
     """The line is healthy."""
     async with open_house(folder, catalogue=CATALOGUE) as house:
-        house.world.pipeline.limits = Limits(burst_enabled=False)
+        house.world.pipeline.pace.limits = Limits(burst_enabled=False)
         network = await house.world.network()
         me = await house.world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
         ocs = house.world.pipeline.deps.ocs.for_token(house.world.pipeline.deps.ocs_token)

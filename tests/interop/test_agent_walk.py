@@ -32,7 +32,7 @@ NAMES = ["modern, a person is asked", "modern, by token", "legacy that could ask
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncGenerator[House]:
     async with open_house(tmp_path, catalogue=CATALOGUE) as house:
-        house.world.pipeline.limits = Limits(burst_enabled=False)
+        house.world.pipeline.pace.limits = Limits(burst_enabled=False)
         yield house
         assert house.world.faults == []
 

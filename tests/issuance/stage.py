@@ -18,6 +18,7 @@ from operations.catalogue import CATALOGUE
 from operations.services.issuing.stock import StockRoom
 from operations.services.network.read_cache import ReadCache
 from registry.limits import Limits, Tier
+from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.policy import period_of
 from storage.connection import Connection
@@ -193,7 +194,7 @@ async def at_once(calls: Sequence[Callable[[], Awaitable[httpx.Response]]]) -> l
 async def another_process(stage: Stage) -> World:
     """A second server over the same database and network, with its own name, caches and door."""
     first, of = stage.world, stage.world.pipeline
-    blocks = QuotaBlocks(first.store, of.limits.quota_block)
+    blocks = QuotaBlocks(first.store, of.pace.limits.quota_block)
     name = first.ids.new("rpl_")
     journal = StoreJournal(first.store, keyring=of.deps.keyring, blocks=blocks, clock=first.clock, replica=name)
     await first.store.write(renew, replica=name, now=first.clock.now())
@@ -214,7 +215,7 @@ async def another_process(stage: Stage) -> World:
         quota=blocks,
         sessions=of.sessions,
         secrets=of.secrets,
-        limits=of.limits,
+        pace=Pace(of.pace.limits, of.site, first.clock),
         site=of.site,
     )
     faults = first.faults

@@ -17,6 +17,7 @@ from registry.caller import Caller
 from registry.catalogue import AnyOperation, Catalogue, Toolset
 from registry.errors import Unauthorized
 from registry.limits import Limits, Tier
+from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.policy import period_of
 from registry.ports import Claims, SharedSecrets
@@ -150,14 +151,14 @@ class Bench:
 
     async def leave(self, who: Credentials, calls: int, tier: Tier) -> None:
         """Let the organisation have so many calls left today."""
-        limit = self.world.pipeline.limits.tiers[tier].calls_per_day
+        limit = self.world.pipeline.pace.limits.tiers[tier].calls_per_day
         period = period_of(self.clock.now()).name
         await self.store.write(ledgers.set_used, organisation=who.organisation, period=period, used=limit - calls)
 
     async def replica(self) -> Replica:
         """Another process over the same database."""
         of = self.world.pipeline
-        blocks = QuotaBlocks(self.store, of.limits.quota_block)
+        blocks = QuotaBlocks(self.store, of.pace.limits.quota_block)
         name = self.world.ids.new("rpl_")
         journal = StoreJournal(self.store, keyring=of.deps.keyring, blocks=blocks, clock=self.clock, replica=name)
         await self.store.write(renew, replica=name, now=self.clock.now())
@@ -171,7 +172,7 @@ class Bench:
             quota=blocks,
             sessions=of.sessions,
             secrets=of.secrets,
-            limits=of.limits,
+            pace=Pace(of.pace.limits, of.site, self.clock),
             site=of.site,
         )
         return Replica(pipeline, journal, blocks)

@@ -77,7 +77,7 @@ async def test_the_bridge_and_the_shop_are_recorded_as_such(bench: Bench) -> Non
 
 
 async def test_rows_are_kept_for_90_days(bench: Bench, pro: Credentials) -> None:
-    assert AUDIT_SECONDS == 90 * DAY == bench.world.pipeline.limits.audit_days * DAY
+    assert AUDIT_SECONDS == 90 * DAY == bench.world.pipeline.pace.limits.audit_days * DAY
     await bench.ask(things.make_thing, pro, name="x")
     bench.clock.advance(90 * DAY)
     assert await bench.store.write(sweep_audit, before=bench.clock.now() - AUDIT_SECONDS) == 0

@@ -240,7 +240,7 @@ async def test_what_is_one_is_not_many(market: Market) -> None:
 
 async def test_guesses_by_pages_and_by_the_api_from_one_network_are_one_count(market: Market) -> None:
     pipeline = market.counter.world.pipeline
-    pipeline.limits, pipeline.secrets = Limits(), SharedSecrets()
+    pipeline.pace.limits, pipeline.secrets = Limits(), SharedSecrets()
     async with (
         market.browser("2001:db8:1:2::7") as one,
         market.browser("2001:db8:1:2:ffff::9") as other,

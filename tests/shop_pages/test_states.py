@@ -130,7 +130,7 @@ async def test_unknown_orders_and_those_of_other_shops_are_answered_alike(market
 
 async def test_guesses_of_orders_are_counted(market: Market, browser: Browser) -> None:
     bought = await market.bought(browser)
-    market.counter.world.pipeline.limits = Limits()
+    market.counter.world.pipeline.pace.limits = Limits()
     answers = [(await browser.get(f"{SHOP}/orders/ord_{place:026d}")).status for place in range(12)]
     assert answers == [404] * 10 + [429] * 2
     assert (await browser.get(bought.path)).status == 429
@@ -139,7 +139,7 @@ async def test_guesses_of_orders_are_counted(market: Market, browser: Browser) -
 
 
 async def test_somebody_who_begins_many_orders_is_slowed_down(market: Market, browser: Browser) -> None:
-    market.counter.world.pipeline.limits = Limits()
+    market.counter.world.pipeline.pace.limits = Limits()
     page = (await browser.get(SHOP)).page
     found = [await browser.send(page.form("/checkout", plan="nordic")) for _ in range(11)]
     assert [seen.status for seen in found] == [200] * 10 + [429]

@@ -22,6 +22,7 @@ from registry.answer import answer
 from registry.call import Call, Reply
 from registry.errors import NotFound, StoreUnavailable
 from registry.limits import Limits
+from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.ports import SharedSecrets, Site
 from storage.directory import StoreDirectory
@@ -141,6 +142,7 @@ class Replica:
             reads=ReadCache(clock),
             stock=StockRoom(store, clock, ids),
             replica=self.journal.replica,
+            pace=Pace(Limits(), SITE, clock),
             ocs_token=TOKEN,
         )
         self.deps = deps
@@ -156,9 +158,8 @@ class Replica:
             quota=blocks,
             sessions=None,
             secrets=secrets,
-            limits=LIMITS,
+            pace=Pace(LIMITS, SITE, clock),
             site=SITE,
-            throttle=deps.throttle,
         )
 
     async def call(

@@ -17,7 +17,6 @@ from operations.services.issuing.ledger import Order, draw
 from operations.services.issuing.purpose import UNKNOWN
 from operations.services.network.templates import find_template
 from operations.services.network.upstream import reach_for
-from operations.services.network.upstream_pace import take_token, wait_for_token
 from operations.services.pauses import pause
 from operations.services.shop.order_letters import tell_failed, tell_review
 from operations.services.shop.order_payment import PAYMENT_REFUNDED, look_for_payment, was_refunded
@@ -98,8 +97,8 @@ class Fulfilment:
         if row is None or not is_written(row):
             return row
         # A top-up takes its token by itself; without one there it would be claimed and put off over and over.
-        ask = wait_for_token if row.status == "paid" and row.top_up_of is not None else take_token
-        wait = ask(deps, organisation)
+        ask = deps.pace.until_upstream if row.status == "paid" and row.top_up_of is not None else deps.pace.take_upstream
+        wait = ask(organisation)
         if wait is None:
             return row
         # Due as it was: it is still the first of its organisation when the next step begins.

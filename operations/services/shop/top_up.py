@@ -18,7 +18,6 @@ from operations.services.network.lines import Line, find_line
 from operations.services.network.reached import Upstream
 from operations.services.network.templates import find_template
 from operations.services.network.upstream import reach_for
-from operations.services.network.upstream_pace import take_token
 from operations.services.pauses import pause
 from operations.services.shop.order_letters import tell_failed, tell_late, tell_ready, tell_review
 from operations.services.shop.top_up_evidence import Sent, written
@@ -78,7 +77,7 @@ class Parcel(NamedTuple):
 
 async def add_package(deps: Deps, debts: Debts, row: OrderRow) -> None:
     """One try of a top-up that is paid, under its lease. Afterwards the row says what came of it, or when it is tried again."""
-    full = take_token(deps, row.organisation)
+    full = deps.pace.take_upstream(row.organisation)
     if full is not None:
         now = deps.clock.now()
         await deps.store.write(put_off, top_up=row.id, lease=row.lease or "", until=now + full.seconds, now=now, tried=False)

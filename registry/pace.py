@@ -1,0 +1,106 @@
+"""The pace of calls: every burst limit, and whose bucket it empties. It is not the quota, and is lost with the process."""
+
+import math
+from dataclasses import dataclass, field
+
+from registry.call import Call
+from registry.caller import Caller
+from registry.clock import Clock
+from registry.errors import QuotaExceeded
+from registry.limits import Limits
+from registry.policy import stamp
+from registry.ports import Site
+from registry.throttle import Throttle, Wait, network_of
+
+
+@dataclass(slots=True)
+class Pace:
+    """The buckets of one process. What is done without a call (the worker's writes) keeps them as well."""
+
+    limits: Limits
+    site: Site
+    clock: Clock
+    buckets: Throttle = field(default_factory=Throttle)
+
+    def call(self, call: Call, caller: Caller) -> None:
+        """Let a call in, or refuse it."""
+        operation = call.operation
+        if not operation.limited or caller.kind in ("internal", "storefront"):
+            return
+        if caller.kind == "public" and call.surface == "web":  # the page that it is called for was counted
+            return
+        if caller.kind == "public":
+            self.address(call.client)
+            return
+        if not self.limits.burst_enabled:
+            return
+        tier = self.limits.tiers[caller.tier]
+        self._spend(f"org:{caller.owner}", tier.burst_per_second, tier.burst_size)
+        if operation.provided and not operation.read_only:
+            self.upstream(caller.owner)
+
+    def upstream(self, owner: str) -> None:
+        """Writes that reach the charging system or the payment processor have a bucket of their own per organisation."""
+        wait = self.take_upstream(owner)
+        if wait is not None:
+            raise self._too_fast(int(self.limits.upstream_writes_per_second), wait)
+
+    def take_upstream(self, owner: str) -> Wait | None:
+        """Take the token of one such write, or say how long to wait."""
+        rate = self.limits.upstream_writes_per_second
+        return self.buckets.take(f"up:{owner}", rate, int(rate), self.clock.monotonic()) if self.limits.burst_enabled else None
+
+    def until_upstream(self, owner: str) -> Wait | None:
+        """How long until there is such a token, without taking it."""
+        rate = self.limits.upstream_writes_per_second
+        return self.buckets.wait(f"up:{owner}", rate, int(rate), self.clock.monotonic()) if self.limits.burst_enabled else None
+
+    def address(self, client: str) -> None:
+        """Public operations and pages share one count per address."""
+        self._per_minute(f"ip:{network_of(client)}", self.limits.public_per_minute)
+
+    def order(self, client: str) -> None:
+        """Let somebody begin to buy: each beginning is a row of ours and a page at the payment processor."""
+        self._per_minute(f"order:{network_of(client)}", self.limits.orders_per_minute)
+
+    def message(self, caller: Caller) -> None:
+        """Messages of a protocol that are not calls (lists, handshakes) have a bucket of their own, twice as large as that of calls."""
+        if self.limits.burst_enabled:
+            tier = self.limits.tiers[caller.tier]
+            self._spend(f"msg:{caller.owner}", 2 * tier.burst_per_second, 2 * tier.burst_size)
+
+    def guess(self, call: Call, caller: Caller) -> None:
+        """Whoever guesses ids from an address has few guesses; one who shows the shop's key is no guesser."""
+        if self.limits.burst_enabled and caller.kind == "public":
+            size = self.limits.misses_per_minute
+            wait = self.buckets.wait(f"miss:{network_of(call.client)}", size / 60, size, self.clock.monotonic())
+            if wait is not None:
+                raise self._too_fast(size, wait)
+
+    def missed(self, call: Call) -> None:
+        """One guess was wrong. Of many at once those that were let in together and are too many learn nothing either."""
+        if call.identified is not None and call.identified.kind == "public":
+            self._per_minute(f"miss:{network_of(call.client)}", self.limits.misses_per_minute)
+
+    def _per_minute(self, key: str, size: int) -> None:
+        if self.limits.burst_enabled:
+            self._spend(key, size / 60, size)
+
+    def _spend(self, key: str, rate: float, size: int) -> None:
+        """One token, or a refusal that says when to come again."""
+        wait = self.buckets.take(key, rate, size, self.clock.monotonic())
+        if wait is not None:
+            raise self._too_fast(size, wait)
+
+    def _too_fast(self, size: int, wait: Wait) -> QuotaExceeded:
+        """A bucket is empty."""
+        seconds = max(1, math.ceil(wait.seconds))
+        return QuotaExceeded(
+            f"Too many calls at once: the burst limit is {size}; wait {seconds} s and repeat the call",
+            code="rate_limited",
+            limit=size,
+            used=size,
+            reset_at=stamp(self.clock.now() + seconds),
+            retry_after=seconds,
+            upgrade_url=self.site.upgrade_url,
+        )
