@@ -3,7 +3,7 @@
 import re
 from typing import cast
 
-from registry.errors import BadRequest, BodyTooLarge, RequestTimeout, UnsupportedMediaType
+from registry.errors import BadRequest, BodyTooLarge, Refusal, RequestTimeout, UnsupportedMediaType
 from transports.http.asgi import BodyMessage, HttpScope, Receive
 from transports.http.connection import TIMED_OUT
 from transports.http.request import Head
@@ -55,9 +55,7 @@ class Body:
     async def _next(self) -> BodyMessage:
         message = cast(BodyMessage, await self._receive())
         if message["type"] == "http.disconnect":
-            if self._scope.get("state", {}).get(TIMED_OUT):
-                raise RequestTimeout("The body did not arrive in time", hint="Send the request again, at once and whole")
-            raise ClientGone("The connection ended before the body was complete")
+            raise broken_off(self._scope)
         return message
 
     def _check_type(self) -> None:
@@ -66,6 +64,13 @@ class Body:
             raise UnsupportedMediaType("content-encoding: compressed bodies are not taken", hint="Send the JSON as it is")
         if not self._any_type and not JSON_TYPE.fullmatch(single.get(b"content-type", b"")):
             raise UnsupportedMediaType("content-type: must be application/json, in UTF-8", hint="Send Content-Type: application/json")
+
+
+def broken_off(scope: HttpScope) -> Refusal:
+    """A body that never became whole; mostly there is nobody left to tell, but for the log line."""
+    if scope.get("state", {}).get(TIMED_OUT):
+        return RequestTimeout("The body did not arrive in time", hint="Send the request again, at once and whole")
+    return ClientGone("The connection ended before the body was complete")
 
 
 def too_large(limit: int) -> BodyTooLarge:

@@ -88,7 +88,7 @@ class McpDoor:
         server = await self._started()
         visitor = server.visitor(caller, chosen, client_of(http), request_id, telling(http))
         http = {**http, "headers": trimmed(http["headers"])}
-        message, again = await checked(receive)
+        message, again = await checked(http, receive)
         taken = None if server.edge is None else await server.edge.take(http, message, visitor)
         if taken is None:
             await server.app({**scope, "headers": http["headers"], "user": server.user(visitor)}, again, send)

@@ -8,16 +8,17 @@ import orjson
 
 from registry.errors import BodyTooLarge
 from registry.guard import unique
-from transports.http.asgi import BodyMessage, Message, Receive
+from transports.http.asgi import BodyMessage, HttpScope, Message, Receive
+from transports.http.body import broken_off
 from transports.mcp.settings import BODY_BYTES
 
 DECODER = json.JSONDecoder(object_pairs_hook=unique)
 
 
-async def checked(receive: Receive) -> tuple[object, Receive]:
+async def checked(scope: HttpScope, receive: Receive) -> tuple[object, Receive]:
     """What the body says, and a receive that gives it again, once nothing in it can be read in two ways.
 
-    A body that broke off says nothing, even where its beginning reads like a whole one (RFC 9112 section 8).
+    A body that broke off is refused, even where its beginning reads like a whole one (RFC 9112 section 8).
     """
     messages: list[Message] = []
     pieces: list[bytes] = []
@@ -25,8 +26,7 @@ async def checked(receive: Receive) -> tuple[object, Receive]:
         message = await receive()
         messages.append(message)
         if message["type"] == "http.disconnect":
-            pieces.clear()
-            break
+            raise broken_off(scope)
         body = cast(BodyMessage, message)
         pieces.append(body.get("body", b""))
         if sum(map(len, pieces)) > BODY_BYTES:
