@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 import aiohttp  # slow to import, so this file is imported when the first call is made
 
+from clients.posts import READ_AHEAD, ArrivedByPost, Posts, joined, plain
+
 USER_AGENT = "connectivity-reseller"
 """Unless the caller gives another: some front ends refuse requests without one, and the library's own tells its version."""
-READ_AHEAD = 1 << 18
-"""Bytes that may wait unread on one connection: whole parts of a big answer pass in one piece."""
 
 
 class ArrivedBySocket:
@@ -21,11 +21,7 @@ class ArrivedBySocket:
     @property
     def headers(self) -> Mapping[str, str]:
         """By lower-case name."""
-        found: dict[str, str] = {}
-        for name, value in self._response.headers.items():
-            lower = name.lower()
-            found[lower] = f"{found[lower]}, {value}" if lower in found else value
-        return found
+        return joined(self._response.headers)
 
     async def read(self) -> bytes:
         """What came next."""
@@ -55,14 +51,23 @@ class Sockets:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds),
         )
 
-    async def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> ArrivedBySocket:
+        self._posts = Posts(connector, connect_seconds=connect_seconds)
+
+    async def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> ArrivedBySocket | ArrivedByPost:
         """Send a request and wait for the head of its answer."""
+        if method == "POST" and content and (address := plain(url)) is not None:
+            return await self._posts.send(address, {"user-agent": USER_AGENT, **lowered(headers)}, content)
         response = await self._session.request(method, url, headers=headers, data=content or None, allow_redirects=False)
         return ArrivedBySocket(response)
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._session.close()
+
+
+def lowered(headers: Mapping[str, str]) -> dict[str, str]:
+    """Names are the same however they are spelled."""
+    return {name.lower(): value for name, value in headers.items()}
 
 
 def connector(connections: int, keepalive_seconds: float | None, tls: ssl.SSLContext) -> aiohttp.TCPConnector:

@@ -19,6 +19,7 @@ Fit = Callable[[Json], Json]
 """The value itself where it fits, else what it stands for."""
 
 
+@cache
 def fit(kind: object) -> Fit | None:
     """How a value is made to fit a type; None where any value does."""
     origin = get_origin(kind)
@@ -77,7 +78,10 @@ def members(kind: type) -> Fit:
         for name in wrong:
             put(value, name, scalars[name])
         for name, made in nested:
-            if name in value:
+            found = value.get(name)
+            if found is not None:
+                value[name] = made(found)
+            elif name in value:
                 put(value, name, made)
         if required and not required <= value.keys():
             raise Unreadable("a member is missing")

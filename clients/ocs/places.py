@@ -1,6 +1,6 @@
 """Places for calls under way with one token. Where several organisations share it, the one that holds the fewest comes next."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 
 import anyio
@@ -11,7 +11,7 @@ class Places:
 
     def __init__(self, count: int) -> None:
         self._free = count
-        self._held: Counter[str] = Counter()
+        self._held: dict[str, int] = {}
         self._waiting: dict[str, deque[anyio.Event]] = {}
 
     def try_take(self, owner: str) -> bool:
@@ -42,13 +42,13 @@ class Places:
 
     def _give_back(self, owner: str) -> None:
         self._free += 1
-        self._held[owner] -= 1
-        if not self._held[owner]:
-            del self._held[owner]
+        held = self._held.pop(owner) - 1
+        if held:
+            self._held[owner] = held
         if not self._waiting:
             return
         # Equals take turns: whoever was called goes to the end of the line of owners.
-        following = min(self._waiting, key=lambda waiting: self._held[waiting])
+        following = min(self._waiting, key=lambda waiting: self._held.get(waiting, 0))
         queue = self._waiting.pop(following)
         called = queue.popleft()
         if queue:
@@ -58,7 +58,7 @@ class Places:
 
     def _grant(self, owner: str) -> None:
         self._free -= 1
-        self._held[owner] += 1
+        self._held[owner] = self._held.get(owner, 0) + 1
 
     def _leave(self, owner: str, called: anyio.Event) -> None:
         queue = self._waiting[owner]

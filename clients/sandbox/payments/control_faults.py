@@ -28,7 +28,7 @@ class Fault(BaseModel):
     A call that is refused for its rate never takes effect, and one that is answered with garbage always does.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     trouble: Trouble
     method: Literal["*", "GET", "POST", "DELETE"] = "POST"

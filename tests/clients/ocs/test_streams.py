@@ -6,6 +6,8 @@ import anyio
 import httpx
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import Ocs
@@ -203,3 +205,31 @@ def test_the_scan_finds_the_end_at_every_cut() -> None:
             position += len(part)
         else:
             pytest.fail(f"no end found with parts of {size} bytes")
+
+
+ROW = {"currency": {"code": "EUR"}, "rates": [{"a": "1", "b": "2"}], "text": "plain"}
+OTHERS = ({"text": "}{"}, {"text": '"}{"'}, {"}{": [{}, {}]}, {"text": "["}, [[{}]], "}{", {"a": "{", "b": "}"}, {"a": "[{", "b": 1})
+
+
+@given(st.lists(st.integers(-25, len(OTHERS) - 1), max_size=60), st.sampled_from((2049, 4099, 9001, 60_000)))
+def test_rows_of_one_shape_hide_no_end(picked: list[int], size: int) -> None:
+    rows = [row for number in picked for row in ([OTHERS[number]] if number >= 0 else [ROW] * -number)]
+    array = orjson.dumps(rows)
+    body = array + b',"rule":[{}' + array + b"]}}"
+    scan, position = ArrayScan(), 0
+    for part in cut(body, size):
+        end = scan.feed(part)
+        if end is not None:
+            assert position + end == len(array)
+            return
+        position += len(part)
+    pytest.fail("no end found")
+
+
+def test_a_row_whose_text_holds_a_bracket_counts_as_it_stands() -> None:
+    # Its marks begin in the text "{" as well, and there they hide the opening of an array.
+    row, hidden = b'{"x":"["}', b'"{","s",["}"]'
+    array = b"[" + b",".join([row] * 4000 + [hidden] + [row] * 400) + b"]"
+    scan = ArrayScan()
+    assert scan.feed(array[:30_000]) is None
+    assert scan.feed(array[30_000:] + b"]}}") == len(array) - 30_000
