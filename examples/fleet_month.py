@@ -140,6 +140,11 @@ if __name__ == "__main__":
     if "RESELLER_API_KEY" not in os.environ:
         sys.exit("Set RESELLER_API_KEY to a key: `serve` prints one, `reseller keys create NAME` makes one.")
     addresses = (sys.argv[1:] + ["http://127.0.0.1:8000", "http://127.0.0.1:8090"][len(sys.argv) - 1 :])[:2]
+    if not all(address.startswith("http") for address in addresses):
+        sys.exit("Give two addresses, the one that `serve` prints and that of the network, such as http://127.0.0.1:8090.")
     key = {"Authorization": f"Bearer {os.environ['RESELLER_API_KEY']}"}
     with httpx.Client(base_url=addresses[0], headers=key, timeout=60) as ours, httpx.Client(base_url=addresses[1], timeout=60) as theirs:
-        main(Service(ours), Network(theirs))
+        try:
+            main(Service(ours), Network(theirs))
+        except httpx.TransportError as error:
+            sys.exit(f"No answer from {error.request.url}: are `serve` and the network running, and at these addresses?")

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from typing import Any
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 PATIENCE = 150
@@ -105,12 +105,16 @@ def main() -> None:
     key = os.environ.get("RESELLER_API_KEY", "")
     if not key:
         sys.exit("Set RESELLER_API_KEY to a key: `serve` prints one, `reseller keys create NAME` makes one.")
+    if not given.base.startswith("http"):
+        sys.exit(f"{given.base} is no address: give the one that `serve` prints, such as http://127.0.0.1:8000.")
     try:
         run(Service(given.base, key), given.composite, at_once=given.delete)
     except Refused as refusal:
         sys.exit(str(refusal))
     except HTTPError as refusal:
         sys.exit(f"the page behind the link answers {refusal.code}")
+    except URLError:
+        sys.exit(f"No answer from {given.base}: is `serve` running, and is it the address that it prints?")
 
 
 if __name__ == "__main__":

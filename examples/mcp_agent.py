@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
+from mcp import MCPError
 from mcp.client.client import Client
 from mcp.client.context import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
@@ -53,6 +54,8 @@ async def every_row(client: Client, tool: str, arguments: dict[str, Any]) -> Asy
     while True:
         page = await client.call_tool(tool, arguments | ({"starting_after": cursor} if cursor else {}))
         answer: dict[str, Any] = page.structured_content or {}
+        if page.is_error:
+            sys.exit(f"{tool} was refused: {answer.get('error')}")
         for row in answer["data"]:
             yield row
         cursor = (page.meta or {}).get("next")
@@ -120,4 +123,6 @@ if __name__ == "__main__":
         asyncio.run(main(address, os.environ["RESELLER_API_KEY"]))
     except* httpx2.TransportError:  # in a group, since the client works in tasks
         failed = f"No answer from {address}: is `serve` running, and is it the address that it prints?"
+    except* MCPError:
+        failed = f"{address} refused: is it the address that `serve` prints, and RESELLER_API_KEY a key of that server?"
     sys.exit(failed)

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 import httpx2
+from mcp import MCPError
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -39,4 +40,6 @@ if __name__ == "__main__":
         asyncio.run(main(address, os.environ["RESELLER_API_KEY"]))
     except* httpx2.TransportError:  # in a group, since the client works in tasks
         failed = f"No answer from {address}: is `serve` running, and is it the address that it prints?"
+    except* MCPError:
+        failed = f"{address} refused: is it the address that `serve` prints, and RESELLER_API_KEY a key of that server?"
     sys.exit(failed)

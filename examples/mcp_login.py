@@ -4,19 +4,21 @@ python examples/mcp_login.py http://127.0.0.1:8000/mcp
 """
 
 import asyncio
+import logging
 import sys
 import webbrowser
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider
+from mcp import MCPError
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
-PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nLogged in: go back to the terminal.\n"
+PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n%s: go back to the terminal.\n"
 
 
 class Memory:
@@ -48,10 +50,14 @@ class Browser:
         """One request: `GET /callback?code=...&state=...&iss=... HTTP/1.1`."""
         words = (await reader.readline()).decode().split()
         said = {name: values[0] for name, values in parse_qs(urlsplit(words[1]).query).items()} if len(words) > 1 else {}
-        writer.write(PAGE)
+        writer.write(PAGE % (b"Not logged in" if "error" in said else b"Logged in"))
         await writer.drain()
         writer.close()
-        if "state" in said and not self.came.done():
+        if self.came.done():
+            return
+        if "error" in said:
+            self.came.set_exception(OAuthFlowError(f"it was refused ({said['error']})"))
+        elif "state" in said:
             self.came.set_result(AuthorizationCodeResult(code=said.get("code", ""), state=said["state"], iss=said.get("iss")))
 
     async def open(self, address: str) -> None:
@@ -81,5 +87,27 @@ async def main(url: str) -> None:
     print(f"{answer['status']}: {answer['esim']['activation_code']}")
 
 
+def first(errors: BaseExceptionGroup[OAuthFlowError]) -> BaseException:
+    """What went wrong, out of the groups it is in."""
+    found: BaseException = errors
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
+
+
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000/mcp"))
+    url, failed = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000/mcp", None
+    if not url.startswith("http"):
+        sys.exit(f"{url} is no address: give the one that `serve` prints, such as http://127.0.0.1:8000/mcp.")
+    logging.getLogger("mcp").addHandler(logging.NullHandler())  # what goes wrong is said here, in a sentence
+    try:
+        asyncio.run(main(url))
+    except* httpx2.TransportError:  # in a group, since the client works in tasks
+        failed = f"No answer from {url}: is `serve` running, and is it the address that it prints?"
+    except* MCPError:
+        failed = f"{url} refused: is it the address that `serve` prints?"
+    except* OAuthFlowError as errors:
+        failed = f"Not logged in: {first(errors)}. The same command asks again."
+    except* KeyboardInterrupt:
+        failed = "Not logged in: nobody came back from the browser."
+    sys.exit(failed)

@@ -108,8 +108,10 @@ def run(url: str, key: str, rows: int, records: Path) -> int:
     with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=60) as http:
         service = Service(http)
         began = time.monotonic()
-        reseller = [sys.executable, "-m", "transports.cli", "cdr", "import", str(records), "--url", url, "--key", key]
-        subprocess.run(reseller, check=True, cwd=HERE.parent)
+        reseller = [sys.executable, "-m", "transports.cli", "cdr", "import", str(records), "--url", url]
+        imported = subprocess.run(reseller, check=False, cwd=HERE.parent)  # the key is in its environment, as in ours
+        if imported.returncode != 0:
+            return imported.returncode
         print(f"imported in {time.monotonic() - began:.1f} s")
         service.ask("PUT", "invoices/config", {"currency": "EUR", "price_per_gb_cents": 125, "invoice_prefix": "MONTH"})
         print("connected account", service.connect())
@@ -140,8 +142,16 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--records", type=Path)
     given = parser.parse_args()
+    key = os.environ.get("RESELLER_API_KEY", "")
+    if not key:
+        sys.exit("Set RESELLER_API_KEY to a key: `serve` prints one, `reseller keys create NAME` makes one.")
+    if not given.url.startswith("http"):
+        sys.exit(f"{given.url} is no address: give the one that `serve` prints, such as http://127.0.0.1:8000.")
     with tempfile.TemporaryDirectory() as folder:
-        return run(given.url, os.environ["RESELLER_API_KEY"], given.rows, given.records or Path(folder) / "records.csv")
+        try:
+            return run(given.url, key, given.rows, (given.records or Path(folder) / "records.csv").absolute())
+        except httpx.TransportError:
+            sys.exit(f"No answer from {given.url}: is `serve` running, and is it the address that it prints?")
 
 
 if __name__ == "__main__":

@@ -83,4 +83,7 @@ def main(records: str, invoice_file: str, bps: int) -> int:
 if __name__ == "__main__":
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) == 4 else 100))
+    try:
+        sys.exit(main(sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) == 4 else 100))
+    except OSError as error:
+        sys.exit(f"{error.filename}: {error.strerror}")

@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import Request, urlopen
 
@@ -196,6 +196,19 @@ def main() -> int:
     parser.add_argument("--network")
     parser.add_argument("--country", default="no")
     given = parser.parse_args()
+    if not all(address is None or address.startswith("http") for address in (given.shop, given.network)):
+        sys.exit(
+            "Give the shop's address, which `serve` prints, such as http://127.0.0.1:8000/shop/demo; that of a network begins so, too."
+        )
+    try:
+        visit(given)
+    except URLError as error:
+        sys.exit(f"No answer ({error.reason}): is `serve` running, and is {given.shop} the shop's address that it prints?")
+    return 0
+
+
+def visit(given: argparse.Namespace) -> None:
+    """The whole way."""
     order = bought(given.shop, given.plan, given.email)
     iccid = show_esim(order)
     show_usage(order)
@@ -205,7 +218,6 @@ def main() -> int:
     if not given.keep:
         show_usage(order := add_data(order, given.email))
         close(order)
-    return 0
 
 
 if __name__ == "__main__":

@@ -75,7 +75,11 @@ def main() -> None:
     secrets = [secret for secret in os.environ.get("WEBHOOK_SECRETS", "").split(",") if secret]
     if not secrets:
         sys.exit("Set WEBHOOK_SECRETS to the secret that creating the endpoint answered.")
-    receiver = Receiver(int(sys.argv[1]) if len(sys.argv) > 1 else 8080, secrets)
+    port = sys.argv[1] if len(sys.argv) > 1 else "8080"
+    try:
+        receiver = Receiver(int(port), secrets)
+    except (ValueError, OverflowError, OSError) as error:
+        sys.exit(f"It cannot listen on port {port} ({error}): give another.")
     print(f"listening on http://127.0.0.1:{receiver.server_port}/", flush=True)
     try:
         receiver.serve_forever()

@@ -11,6 +11,8 @@ from typing import IO
 
 import pytest
 
+from tests import ramdisk
+
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 
@@ -109,6 +111,7 @@ def keep_bytecode() -> None:
 def main(arguments: list[str]) -> int:
     os.chdir(ROOT)
     keep_bytecode()
+    ramdisk.use()  # before anything is started: what has this folder ends with this process, however it ends
     if arguments:
         return int(pytest.main(arguments))
     return everything()

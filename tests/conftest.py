@@ -29,7 +29,7 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not config.option.basetemp:  # workers have one, within what was chosen here
+    if not hasattr(config, "workerinput"):  # workers have their controller's
         ramdisk.use()
     authorities.use()
     config.stash[SPENT] = defaultdict(float)

@@ -2,11 +2,13 @@
 
 import json
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import psycopg
 import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
@@ -43,6 +45,54 @@ def test_claude_desktop_gets_a_local_command_that_finds_the_database_from_anywhe
     assert KEY not in text
 
 
+def test_claude_desktop_gets_the_settings_too_since_it_reads_no_env_file_but_no_secret(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        "SERVICE_DATABASE_URL=postgresql://u:hidden@db.example/reseller\nSERVICE_PORT=80\nSERVICE_WORKER=false\n"
+    )
+    made = {
+        "SERVICE_SECRET_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+        "SERVICE_DEMO": "false",
+        "SERVICE_OCS_CONCURRENCY": "9",
+    }
+    done = reseller("mcp", "config", "claude-desktop", "--org", "org_1", cwd=tmp_path, **made)
+    [server] = json.loads(done.stdout)["mcpServers"].values()
+    assert server == {
+        "command": str(Path(sys.executable).with_name("reseller")),
+        "args": ["mcp", "stdio", "--org", "org_1"],
+        "env": {
+            "SERVICE_DATABASE_URL": "<SERVICE_DATABASE_URL>",
+            "SERVICE_SECRET_KEYS": "<SERVICE_SECRET_KEYS>",
+            "SERVICE_DEMO": "false",
+            "SERVICE_OCS_CONCURRENCY": "9",
+        },
+    }
+    assert (
+        done.stderr
+        == "write the values of the server into the block, which leaves secrets out: SERVICE_DATABASE_URL, SERVICE_SECRET_KEYS\n"
+    )
+
+
+@pytest.mark.postgres
+@pytest.mark.anyio
+async def test_the_block_of_claude_desktop_works_on_postgresql_from_any_directory(tmp_path: Path, postgres: str) -> None:
+    made = {"SERVICE_DATABASE_URL": postgres, "SERVICE_SECRET_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}
+    block = await anyio.to_thread.run_sync(lambda: said("mcp", "config", "claude-desktop", cwd=tmp_path, **made))
+    for name, value in made.items():
+        block = block.replace(f"<{name}>", value)
+    [desktop] = json.loads(block)["mcpServers"].values()
+    server = StdioServerParameters(
+        command=COMMAND[0], args=[*COMMAND[1:], *desktop["args"]], cwd=tmp_path, env={**environment(), **desktop["env"]}
+    )
+    with anyio.fail_after(60):
+        async with Client(server) as client:
+            arguments = {"plan": "test_global_1gb", "idempotency_key": "one"}
+            issued = (await client.call_tool("create_connectivity_intent", arguments)).structured_content
+    assert issued is not None and issued["status"] == "succeeded"
+    with psycopg.connect(postgres) as database:
+        assert database.execute("select count(*) from intent").fetchone() == (1,)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_who_has_claude_desktop_in_mind_is_told_that_it_uses_no_server_and_where_a_database_is_missing(tmp_path: Path) -> None:
     here, url = tmp_path / "data", "http://127.0.0.1:8000"
     server = {"RESELLER_URL": url}
@@ -53,6 +103,16 @@ def test_who_has_claude_desktop_in_mind_is_told_that_it_uses_no_server_and_where
     said("db", "upgrade", cwd=tmp_path)
     assert reseller("mcp", "config", "claude-desktop", cwd=tmp_path).stderr == ""
     assert reseller("mcp", "config", "cursor", cwd=tmp_path / "data", **server).stderr == ""
+
+
+def test_a_first_start_says_that_it_makes_a_database_and_a_second_one_nothing(tmp_path: Path) -> None:
+    """Without a client: its input ends at once."""
+    words = [*COMMAND, "mcp", "stdio", "--data", "here"]
+    for told in (f"there is no database at {tmp_path / 'here' / 'service.db'} yet: making one, with a demo organisation\n", ""):
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True
+        )
+        assert (done.stdout, done.stderr) == ("", told)
 
 
 @pytest.mark.anyio

@@ -84,7 +84,7 @@ def test_a_worker_process_delivers_what_a_server_process_wrote(settings: dict[st
             got.add(hook.take(secret)[1])
             process.send_signal(signal.SIGTERM)
             _, rest = process.communicate(timeout=20)
-        assert (process.returncode, rest) == (0, "")
+        assert (process.returncode, [json.loads(line)["kind"] for line in rest.splitlines()]) == (0, ["stopped"])
         assert got == event_ids(http)
         assert hook.seen.empty()
 
@@ -103,7 +103,8 @@ def test_metrics_are_shown_by_servers_and_workers_at_an_address_of_their_own(tmp
     with worker(tmp_path, COMMAND, **given) as process:
         assert 'reseller_chore_last_success_timestamp_seconds{chore="retention"}' in httpx.get(url).text
         process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=20)[1] == "" and process.returncode == 0
+        rest = process.communicate(timeout=20)[1]
+        assert (process.returncode, json.loads(rest)["kind"]) == (0, "stopped")
 
 
 def hasten(data: Path) -> int:

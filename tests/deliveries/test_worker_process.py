@@ -25,4 +25,4 @@ def test_what_a_worker_has_made_at_its_start_is_left_alone_by_the_collector_as_i
         assert json.loads(process.stderr.readline())["text"] == "worker runs"
         process.send_signal(signal.SIGTERM)
         said, faults = process.communicate(timeout=20)
-    assert (said, faults, process.returncode) == ("True True 20000\n", "", 0)
+    assert (said, json.loads(faults)["kind"], process.returncode) == ("True True 20000\n", "stopped", 0)

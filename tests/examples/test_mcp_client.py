@@ -23,6 +23,13 @@ def test_an_address_that_is_none_or_where_nobody_answers_ends_with_a_sentence(na
         assert done.stderr.startswith(told)
 
 
+@pytest.mark.parametrize("name", ["mcp_client", "mcp_agent"])
+def test_a_key_that_is_none_of_the_server_ends_with_a_sentence(name: str, server: Running) -> None:
+    done = program(f"{name}.py", server.mcp_url, RESELLER_API_KEY="ak_of_nobody")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith(f"{server.mcp_url} refused: ")
+
+
 def test_it_says_what_is_missing(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RESELLER_API_KEY", raising=False)
     done = program("mcp_client.py", server.mcp_url)

@@ -1,36 +1,59 @@
-"""The example of a login over MCP, run as a program; a person allows it in their browser."""
+"""The example of a login over MCP, run as a program; a person allows it in their browser, or does not."""
 
 import os
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 
+from tests.examples.conftest import program
 from tests.people import Person, console_of
 from tests.running import ROOT, running
 
+NOBODY = "http://127.0.0.1:1/mcp"
 
-def test_a_program_that_knows_the_url_alone_is_let_in_and_issues_an_esim(tmp_path: Path) -> None:
+
+@contextmanager
+def asking(url: str) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """The program, which waits for the person's answer; where it sends them."""
+    words = [sys.executable, str(ROOT / "examples" / "mcp_login.py"), url]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, env={**os.environ, "BROWSER": "true"}, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "Log in with your browser:\n"
+            yield process, process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def test_a_program_that_knows_the_url_alone_is_let_in_and_issues_an_esim_unless_the_person_says_no(tmp_path: Path) -> None:
     with running(tmp_path / "data") as server:
         person = Person(server, console_of(tmp_path / "data"), "ada@fjord.example")
         person.sign_up("Fjord Mobile")
-        program = subprocess.Popen(
-            [sys.executable, str(ROOT / "examples" / "mcp_login.py"), f"{server.base_url}/mcp"],
-            env={**os.environ, "BROWSER": "true"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            assert program.stdout is not None
-            assert program.stdout.readline() == "Log in with your browser:\n"
-            back = httpx.get(person.allow(program.stdout.readline().strip(), admin=False))
+        with asking(server.mcp_url) as (process, address):
+            assert httpx.get(person.deny(address)).text == "Not logged in: go back to the terminal.\n"
+            refused = process.communicate(timeout=30)
+            assert (process.returncode, *refused) == (
+                1,
+                "",
+                "Not logged in: it was refused (access_denied). The same command asks again.\n",
+            )
+        with asking(server.mcp_url) as (process, address):
+            back = httpx.get(person.allow(address, admin=False))
             assert back.text == "Logged in: go back to the terminal.\n"
-            out, err = program.communicate(timeout=30)
-        finally:
-            program.kill()
-    assert program.returncode == 0, err
+            out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
     tools, esim = out.splitlines()
     assert int(tools.removesuffix(" tools")) > 20
     assert esim.startswith("succeeded: LPA:1$")
+
+
+def test_an_address_that_is_none_or_where_nobody_answers_ends_with_a_sentence() -> None:
+    for address, told in (("here", "here is no address: "), (NOBODY, f"No answer from {NOBODY}: ")):
+        done = program("mcp_login.py", address)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert done.stderr.startswith(told)

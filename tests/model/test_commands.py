@@ -11,9 +11,13 @@ from threading import Thread
 from clients.sandbox.model.fleet import fleet
 from clients.sandbox.model.script import Heard, Script, Turn
 from clients.sandbox.model.server import model_server
+from operations.assistant.chat import CHAT_SECONDS
+from operations.assistant.events import SILENT_SECONDS
+from operations.catalogue import CATALOGUE
 from tests.cli.reseller import COMMAND, environment, reseller, said
 from tests.cli.terminal import at_terminal
 from tests.running import running
+from transports.cli.remote import PATIENCE, patience_of
 
 
 def asked(question: str) -> tuple[str, ...]:
@@ -66,6 +70,12 @@ def test_an_answer_is_read_at_a_terminal_and_parsed_in_a_pipe(tmp_path: Path) ->
         assert code == 1 and shown.startswith("One two[2J") and "broke off" in shown and "[model_broken]" in shown
         done = reseller(*asked("Stop!"), cwd=tmp_path, **there)
         assert (done.returncode, json.loads(done.stdout.splitlines()[-1])["name"]) == (1, "error")
+
+
+def test_an_answer_by_url_is_waited_for_longer_than_a_chat_may_last() -> None:
+    longest = {operation.id: patience_of(operation) for operation in CATALOGUE.operations.values()}
+    assert longest.pop("ai_chat") > CHAT_SECONDS + SILENT_SECONDS
+    assert set(longest.values()) == {PATIENCE}
 
 
 def test_a_simulated_model_is_served_and_says_how_to_use_it(tmp_path: Path) -> None:

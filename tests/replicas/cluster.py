@@ -28,11 +28,11 @@ class Worker:
     process: subprocess.Popen[str]
     metrics_port: int
 
-    def end(self, how: signal.Signals) -> tuple[int, str]:
-        """End it; its exit code, and what it said."""
+    def end(self, how: signal.Signals) -> tuple[int, list[str]]:
+        """End it; its exit code, and of what kind each line is that it said."""
         self.process.send_signal(how)
         _, said = self.process.communicate(timeout=20)
-        return self.process.returncode, said
+        return self.process.returncode, [json.loads(line)["kind"] for line in said.splitlines()]
 
 
 @dataclass(slots=True)

@@ -60,7 +60,7 @@ def test_a_worker_killed_while_it_holds_leases_loses_no_delivery(replicas: Clust
         for receiver, secret in zip((held, quick), secrets, strict=True):
             assert set(receiver.ids()) == events
             receiver.check(secret)
-        assert second.end(signal.SIGTERM) == (0, "")
+        assert second.end(signal.SIGTERM) == (0, ["stopped"])
 
 
 @pytest.mark.parametrize("replicas", [60], indirect=True)
@@ -76,14 +76,14 @@ def test_a_worker_told_to_end_finishes_what_is_under_way_and_leaves_the_rest_to_
         with pytest.raises(subprocess.TimeoutExpired):
             first.process.wait(0.3)
         held.gate.set()
-        assert first.end(signal.SIGCONT) == (0, "")
+        assert first.end(signal.SIGCONT) == (0, ["stopped"])
         events = replicas.events()
         held.wait_for_events(events)
         until(lambda: metrics(second.metrics_port)["deliveries_pending"] == 0)
         assert set(held.ids().values()) == {1} and set(held.ids()) == events
         held.check(secret)
         assert replicas.rows(LISTENERS) == [(1,)]
-        assert second.end(signal.SIGTERM) == (0, "")
+        assert second.end(signal.SIGTERM) == (0, ["stopped"])
         assert replicas.rows(LISTENERS) == [(0,)]
         assert {lease for _, lease in replicas.rows("select name, lease from job")} == {None}
         assert replicas.rows("select count(*) from delivery where lease is not null") == [(0,)]

@@ -7,15 +7,17 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import orjson
 import typer
+from pydantic import SecretStr
 
 from transports.cli.render import print_line
 from transports.settings import Settings, load_settings
 
 HERE = "http://127.0.0.1:8000"
+OF_SERVERS = frozenset({"data", "host", "port", "worker", "metrics_port", "metrics_host", "log"})
 mcp_app = typer.Typer(no_args_is_help=True, help="Connect MCP clients.")
 Toolsets = Annotated[str, typer.Option("--toolsets", help="Comma-separated toolsets or presets; empty: connectivity and operator.")]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Offer only tools that change nothing.")]
@@ -45,25 +47,51 @@ def config(
         header = shlex.quote(f"Authorization: Bearer {key}")
         print_line(f"claude mcp add --transport http connectivity {shlex.quote(url)} --header {header}")
         return
-    # Claude Desktop starts local servers only, and from a directory of its own, so it gets the stdio command with an absolute path.
     settings = load_settings(os.environ, env_file=Path(".env"), data=data)
-    here = str(settings.data.absolute())
     if client is Client.CLAUDE_DESKTOP:
         sys.stderr.writelines(f"{line}\n" for line in warnings(settings, server_url))
-    acting = ["--org", org] if org else []
     blocks: dict[Client, dict[str, object]] = {
-        Client.CLAUDE_DESKTOP: {"mcpServers": {"connectivity": {"command": reseller(), "args": ["mcp", "stdio", "--data", here, *acting]}}},
+        Client.CLAUDE_DESKTOP: {"mcpServers": {"connectivity": local(settings, org)}},
         Client.CURSOR: {"mcpServers": {"connectivity": {"url": url, "headers": server["headers"]}}},
         Client.VSCODE: {"servers": {"connectivity": server}},
     }
     print_line(orjson.dumps(blocks[client], option=orjson.OPT_INDENT_2).decode())
 
 
+def local(settings: Settings, organisation: str | None) -> dict[str, object]:
+    """What starts this program on the same database from anywhere: no shell's settings and no `.env` of this directory are known there."""
+    words = ["mcp", "stdio"]
+    words += ["--data", str(settings.data.absolute())] if settings.embedded else []
+    words += ["--org", organisation] if organisation else []
+    passed = given(settings)
+    return {"command": reseller(), "args": words, **({"env": passed} if passed else {})}
+
+
+def given(settings: Settings) -> dict[str, str]:
+    """The settings that were made, but for those that only a server has; a secret's value is left to the reader."""
+    said = settings.model_dump(mode="json", include=settings.model_fields_set - OF_SERVERS)
+    named = {f"SERVICE_{name.upper()}": (name, value) for name, value in said.items()}
+    return {
+        word: f"<{word}>" if isinstance(getattr(settings, name), SecretStr) else written(value) for word, (name, value) in named.items()
+    }
+
+
+def written(value: object) -> str:
+    """A setting as the environment has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
+
+
 def warnings(settings: Settings, server_url: str | None) -> Iterator[str]:
     """What a reader of the block for Claude Desktop may not expect."""
     here = settings.data.absolute()
     if server_url:
-        yield f"Claude Desktop starts a local program on the database in {here}, as its admin: {server_url} and the key are not used"
+        place = f"the database in {here}" if settings.embedded else "the database of SERVICE_DATABASE_URL"
+        yield f"Claude Desktop starts a local program on {place}, as its admin: {server_url} and the key are not used"
+    secrets = [word for word, value in given(settings).items() if value == f"<{word}>"]
+    if secrets:
+        yield f"write the values of the server into the block, which leaves secrets out: {', '.join(secrets)}"
     if settings.embedded and not (here / "service.db").exists():
         yield f"there is no database in {here}: name the directory of `serve` with --data"
 

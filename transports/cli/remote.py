@@ -2,18 +2,20 @@
 
 import re
 from collections.abc import Mapping
-from typing import cast
+from typing import cast, get_args
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 import orjson
 
 from clients.failure import OutboundFailed
 from clients.http import Outbound, OutboundLimits
+from registry.answer import EVENTS_SECONDS
 from registry.binding import Binding
 from registry.call import Reply
 from registry.catalogue import AnyOperation
 from registry.clock import SystemClock
 from registry.spelling import spellings
+from transports.cli.event_stream import MEDIA_TYPE
 from transports.cli.failure import Failure, Unreachable
 from transports.cli.stored_login import stored_token
 
@@ -33,11 +35,16 @@ async def call_remotely(
     confirm_token: str | None,
 ) -> Reply:
     """One call, over a connection of its own."""
-    outbound = Outbound(OutboundLimits(total_seconds=PATIENCE))
+    outbound = Outbound(OutboundLimits(total_seconds=patience_of(operation)))
     try:
         return await exchange(outbound, url, key, operation, arguments, idempotency_key=idempotency_key, confirm_token=confirm_token)
     finally:
         await outbound.aclose()
+
+
+def patience_of(operation: AnyOperation) -> float:
+    """How long its whole answer may take: whoever makes events ends them, within what every door gives them."""
+    return EVENTS_SECONDS if MEDIA_TYPE in get_args(operation.result) else PATIENCE
 
 
 async def exchange(

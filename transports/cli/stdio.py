@@ -11,12 +11,15 @@ from transports.settings import Settings
 
 
 def report(call: Call, error: BaseException) -> None:
-    """Faults go to stderr: stdout belongs to the protocol."""
+    """Faults go to stderr, as all that is said here does: stdout belongs to the protocol."""
     to_stderr(f"{call.request_id} {call.operation.id}: {type(error).__name__}")
 
 
 async def serve_stdio(settings: Settings, *, organisation: str | None, toolsets: str, read_only: bool) -> None:
     """Serve one client until it hangs up; on the embedded database webhooks are delivered meanwhile."""
+    database = (settings.data / "service.db").absolute()
+    if settings.embedded and not database.exists():
+        to_stderr(f"there is no database at {database} yet: making one{', with a demo organisation' if settings.with_demo else ''}")
     service = await open_local(settings, seed=True)
     try:
         caller = await local_caller(service, organisation)

@@ -55,6 +55,7 @@ async def work(settings: Settings, scraped: socket.socket | None) -> None:
     finally:
         await service.stop()
         logs.flush()
+    logs.event("stopped")  # at a clean end alone
 
 
 async def stop_on_signal(stop: Callable[[], None], *, task_status: TaskStatus[None]) -> None:

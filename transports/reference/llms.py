@@ -46,6 +46,12 @@ def served(catalogue: Catalogue, site: Site) -> str:
         f"- [OpenAPI 3.1]({origin(site)}/openapi.json): the HTTP/JSON API",
         f"- [Reference]({site.docs_url}): every operation with examples",
         "",
+        "## Guides",
+        "",
+        "Not served: they are files of the source tree this service was installed from, so its operator has them.",
+        "",
+        *(f"- {path}: {title}; {about}" for title, path, about in GUIDES),
+        "",
     ]
     return text(lines, catalogue, lambda toolset, operation: f"{site.docs_url}/{toolset}/{operation.id}")
 
