@@ -48,7 +48,7 @@ EventTime = Annotated[
 class LocationUpdate(BaseModel):
     """Where a line is. Members that are not named here are skipped: imsi, subsId, lac, cellId, rat."""
 
-    model_config = ConfigDict(extra="ignore", strict=True, frozen=True, json_schema_extra={"additionalProperties": True})
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True, defer_build=True, json_schema_extra={"additionalProperties": True})
 
     iccid: Iccid
     mcc: Annotated[Mcc, padded(3), code("^[0-9]{3}$", "Mobile country code (ITU-T E.212).")]
@@ -64,7 +64,7 @@ def number(value: object) -> object:
 class PackageUsage(BaseModel):
     """A package of which so much was used, in units of its kind: bytes of data. `unitsAfter` is what was used when it was told."""
 
-    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True, defer_build=True)
 
     package_id: Annotated[int, BeforeValidator(number), Field(alias="subscriberPackageId", ge=1, le=MOST_ID)]
     used: Annotated[int, BeforeValidator(number), Field(alias="unitsAfter", ge=0, le=MOST_UNITS)]

@@ -47,7 +47,7 @@ def padded(digits: int) -> BeforeValidator:
 class Seen(BaseModel):
     """The members of `data` that mean something."""
 
-    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True, defer_build=True)
 
     mcc: Annotated[Mcc | None, padded(3), Field(description="Mobile country code, 3 digits.")] = None
     mnc: Annotated[Mnc | None, padded(2), Field(description="Mobile network code, 2 or 3 digits.")] = None

@@ -99,7 +99,7 @@ async def test_of_32_confirmations_with_a_live_plan_one_draws_the_esim(stage: St
 async def test_of_64_calls_with_ten_left_ten_draw(stage: Stage) -> None:
     world = stage.world
     who = await world.caller(Tier.PRO, mode="managed", account=8101)
-    limit = world.pipeline.limits.tiers[Tier.PRO].calls_per_day
+    limit = world.pipeline.pace.limits.tiers[Tier.PRO].calls_per_day
     period = period_of(world.clock.now()).name
     await world.store.write(ledgers.set_used, organisation=who.organisation, period=period, used=limit - 10)
     async with world.client(who.secret) as http:
