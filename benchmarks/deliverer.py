@@ -17,14 +17,14 @@ from clients.webhooks.signature import SECRET_BYTES, new_secret
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.connection import Connection
-from storage.deliveries import DELIVERED, PENDING
-from storage.endpoints import insert_endpoint
-from storage.events import NewEvent, emit
 from storage.schema import DeliveryTable
-from storage.sealed_fields import webhook_secret_field
-from storage.sealing import Keyring
+from storage.secrets.sealed_fields import webhook_secret_field
+from storage.secrets.sealing import Keyring
 from storage.statement import Query, table
 from storage.store import Store, open_store
+from storage.webhooks.deliveries import DELIVERED, PENDING
+from storage.webhooks.endpoints import insert_endpoint
+from storage.webhooks.events import NewEvent, emit
 from transports.http.serve import settle_memory
 from transports.worker import Worker
 

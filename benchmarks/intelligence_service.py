@@ -10,8 +10,8 @@ import httpx
 from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.state import World
 from operations.catalogue import CATALOGUE
-from storage.accounts import set_connection
-from storage.sealed_fields import OWN_TOKEN_FIELD
+from storage.people.accounts import set_connection
+from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
 from transports.http.door import HttpDoor
 from transports.http.rules import HttpRules
 from transports.logs import RequestLine

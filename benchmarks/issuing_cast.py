@@ -18,10 +18,10 @@ from operations.services.people.api_key import new_api_key
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from registry.limits import Role, Tier
-from storage.accounts import add_member, create_organisation, create_person
 from storage.connection import Connection
-from storage.keys import insert_key
 from storage.migrate import upgrade
+from storage.people.accounts import add_member, create_organisation, create_person
+from storage.people.keys import insert_key
 from storage.store import open_store
 
 TEMPLATE = 55010

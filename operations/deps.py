@@ -17,7 +17,7 @@ from registry.inside import Inside
 from registry.limits import Tier
 from registry.pace import Pace
 from registry.ports import SharedSecrets, Site
-from storage.sealing import Keyring
+from storage.secrets.sealing import Keyring
 from storage.store import Store
 
 

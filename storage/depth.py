@@ -6,12 +6,12 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.connection import Connection
-from storage.deliveries import FAILED, PENDING
-from storage.orders import ORDER
-from storage.schedule_reports import unfinished_reports
-from storage.schedules import next_boundary
+from storage.reports.schedule_reports import unfinished_reports
+from storage.reports.schedules import next_boundary
 from storage.schema import DeliveryTable, IssuanceTable
+from storage.shop.orders import ORDER
 from storage.statement import Query, table
+from storage.webhooks.deliveries import FAILED, PENDING
 
 DELIVERY, ISSUANCE = table(DeliveryTable), table(IssuanceTable)
 ROLLING_BACK = ("rollback_pending", "rollback_unknown")

@@ -7,8 +7,21 @@ Times are Unix seconds unless a name ends in `_ms`. JSON and sealed values are t
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
-from storage import intelligence_tables, money_tables, shop_tables
-from storage.identity_tables import (
+from storage.money import money_tables
+from storage.named import Named
+from storage.network.network_tables import (
+    CountryEntryTable,
+    EarlySightingTable,
+    InboundPushTable,
+    MeteredLineTable,
+    NetworkDefaultTable,
+    NetworkEventTable,
+    PlacedPackageTable,
+    SubscriberNotesTable,
+    SubscriberNoteTable,
+    UpstreamObjectTable,
+)
+from storage.people.identity_tables import (
     AccessGrantTable,
     AllowanceTable,
     AuthorizationCodeTable,
@@ -21,26 +34,15 @@ from storage.identity_tables import (
     SigningKeyTable,
     VerificationTable,
 )
-from storage.named import Named
-from storage.network_tables import (
-    CountryEntryTable,
-    EarlySightingTable,
-    InboundPushTable,
-    MeteredLineTable,
-    NetworkDefaultTable,
-    NetworkEventTable,
-    PlacedPackageTable,
-    SubscriberNotesTable,
-    SubscriberNoteTable,
-    UpstreamObjectTable,
-)
-from storage.setup_tables import (
+from storage.people.setup_tables import (
     AffiliateTable,
     CommissionTable,
     OnboardingTable,
     PlatformFeeTable,
     ReferralTable,
 )
+from storage.reports import intelligence_tables
+from storage.shop import shop_tables
 
 # What is imported here and belongs to the schema all the same.
 __all__ = [

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from storage.changes import CALLERS, bump
+from storage.calls.changes import CALLERS, bump
 from storage.connection import Connection
 from storage.schema import MembershipTable
 from storage.statement import Command, table

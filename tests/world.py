@@ -36,16 +36,16 @@ from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.ports import Sessions, SharedSecrets, Site
 from registry.restrictions import UNRESTRICTED, Restrictions
-from storage.accounts import add_member, create_organisation, create_person, set_connection, set_tier
-from storage.connect import attach_account
-from storage.directory import StoreDirectory
-from storage.journal import StoreJournal
-from storage.keys import insert_key, revoke_key
-from storage.quota import QuotaBlocks
-from storage.replicas import renew
-from storage.restrictions import write_restrictions
-from storage.sealed_fields import OWN_TOKEN_FIELD
-from storage.sealing import Keyring, new_key_setting
+from storage.calls.journal import StoreJournal
+from storage.calls.quota import QuotaBlocks
+from storage.calls.replicas import renew
+from storage.money.connect import attach_account
+from storage.people.accounts import add_member, create_organisation, create_person, set_connection, set_tier
+from storage.people.directory import StoreDirectory
+from storage.people.keys import insert_key, revoke_key
+from storage.people.restrictions import write_restrictions
+from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
+from storage.secrets.sealing import Keyring, new_key_setting
 from storage.store import Store, open_store
 from tests.databases import migrated_sqlite
 from tests.direct import Direct

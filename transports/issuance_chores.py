@@ -5,7 +5,7 @@ from collections.abc import Callable
 from operations.deps import Deps
 from operations.services.issuing.reconciliation import Reconciliation
 from registry.clock import Clock
-from storage.orphans import any_orphans, recover_orphans
+from storage.calls.orphans import any_orphans, recover_orphans
 from storage.store import Store
 from transports.chores import Chore
 

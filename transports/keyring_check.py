@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 
 from registry.ids import Ids
-from storage.sealed_rows import sealed_key_ids
-from storage.sealing import Keyring, parse
+from storage.secrets.sealed_rows import sealed_key_ids
+from storage.secrets.sealing import Keyring, parse
 from transports.keyring_file import keyring_path, keyring_setting, open_keyring
 from transports.settings import BadSettings, Settings
 

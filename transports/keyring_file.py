@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from registry.ids import Ids
-from storage.sealing import Keyring, new_key_setting
+from storage.secrets.sealing import Keyring, new_key_setting
 from transports.settings import BadSettings, Settings
 
 

@@ -17,7 +17,7 @@ from registry.clock import Clock
 from registry.errors import StoreUnavailable
 from registry.ids import Ids
 from storage.mail import Waiting, defer_mail, drop_mail, take_mails
-from storage.sealing import Keyring
+from storage.secrets.sealing import Keyring
 from storage.store import Store
 
 ROUND_SECONDS = 20.0

@@ -3,25 +3,25 @@
 from operations.services.people.browser_sessions import IDLE
 from registry.clock import Clock
 from registry.policy import period_of
-from storage.allowances import sweep_allowances
-from storage.audit import sweep_audit
-from storage.authorizations import sweep_authorizations
-from storage.browser_sessions import sweep_sessions
-from storage.claims import sweep_claims
-from storage.confirm import sweep_tokens
-from storage.connect_states import sweep_states
+from storage.calls.allowances import sweep_allowances
+from storage.calls.audit import sweep_audit
+from storage.calls.claims import sweep_claims
+from storage.calls.confirm import sweep_tokens
+from storage.calls.quota import sweep_counts
+from storage.issuing.placed import sweep_placed
+from storage.issuing.stock import sweep_looks
 from storage.mail import sweep_mails
-from storage.oauth_clients import sweep_clients
-from storage.order_queue import sweep_pending
-from storage.payment_events import sweep_payment_events
-from storage.placed import sweep_placed
-from storage.quota import sweep_counts
-from storage.refresh_tokens import sweep_refresh_tokens
-from storage.signing_keys import sweep_signing_keys
-from storage.stock import sweep_looks
+from storage.money.connect_states import sweep_states
+from storage.money.payment_events import sweep_payment_events
+from storage.people.authorizations import sweep_authorizations
+from storage.people.browser_sessions import sweep_sessions
+from storage.people.oauth_clients import sweep_clients
+from storage.people.refresh_tokens import sweep_refresh_tokens
+from storage.people.signing_keys import sweep_signing_keys
+from storage.people.sweeps import sweep_grants, sweep_invitations, sweep_unused_clients
+from storage.people.verifications import sweep_verifications
+from storage.shop.order_queue import sweep_pending
 from storage.store import Store
-from storage.sweeps import sweep_grants, sweep_invitations, sweep_unused_clients
-from storage.verifications import sweep_verifications
 from transports.chores import Chore
 
 EVERY_SECONDS = 60.0

@@ -23,17 +23,17 @@ from registry.limits import Limits
 from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.ports import SharedSecrets, Site
-from storage.accounts import leave_simulation
-from storage.claims import forget_claims
-from storage.directory import StoreDirectory
-from storage.journal import StoreJournal
-from storage.listener import open_listener
+from storage.calls.claims import forget_claims
+from storage.calls.journal import StoreJournal
+from storage.calls.quota import QuotaBlocks
+from storage.calls.replicas import LEASE_SECONDS, leave, renew
+from storage.issuing.reconciling import held_issuances
 from storage.migrate import ensure_current
-from storage.quota import QuotaBlocks
-from storage.reconciling import held_issuances
-from storage.replicas import LEASE_SECONDS, leave, renew
-from storage.sealing import Keyring
+from storage.people.accounts import leave_simulation
+from storage.people.directory import StoreDirectory
+from storage.secrets.sealing import Keyring
 from storage.store import Store, open_store
+from storage.webhooks.listener import open_listener
 from transports.base_url import as_browsers_write
 from transports.data_directory import make_data_directory
 from transports.issuance_chores import reconciliation, recovery

@@ -15,7 +15,7 @@ from clients.http import Outbound
 from clients.ocs.pool import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
 from registry.clock import Clock
-from storage.issuance import IssuanceRow
+from storage.issuing.issuance import IssuanceRow
 from transports.http.asgi import App
 from transports.settings import Settings
 

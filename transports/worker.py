@@ -9,9 +9,9 @@ from clients.webhooks.sender import Sender
 from operations.services.webhooks.delivery import Claimed, Deliveries
 from registry.clock import Clock
 from registry.ids import Ids
-from storage.outbox import LEASE_MS, Outcome
-from storage.sealing import Keyring
+from storage.secrets.sealing import Keyring
 from storage.store import Store
+from storage.webhooks.outbox import LEASE_MS, Outcome
 from transports.chores import Chore, Chores
 from transports.tally import Tally
 

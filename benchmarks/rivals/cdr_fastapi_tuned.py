@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from sqlalchemy.dialects import postgresql, sqlite
 
 from benchmarks.rivals.cdr_fastapi import AHEAD, MOST, Batch, NewEvent, month_of, opened, summed
-from storage.money_tables import CdrEventTable, CdrMonthTable, CdrSumTable, InvoicePeriodTable
+from storage.money.money_tables import CdrEventTable, CdrMonthTable, CdrSumTable, InvoicePeriodTable
 from storage.schema import ApiKeyTable
 from storage.statement import table
 

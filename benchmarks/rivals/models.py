@@ -6,7 +6,8 @@ from sqlalchemy import Column
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
-from storage import money_tables, schema
+from storage import schema
+from storage.money import money_tables
 from storage.named import Named
 
 

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from registry.errors import QuotaExceeded
 from registry.policy import period_of, stamp
-from storage.ai_allowance import reserve, reserved
+from storage.calls.ai_allowance import reserve, reserved
 
 
 class Allowance(TypedDict):

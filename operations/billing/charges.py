@@ -8,7 +8,7 @@ from operations.services.payments.payment_records import ChargeRecord, shown
 from operations.vocabulary import ListOf, page
 from registry.errors import BadRequest
 from registry.operation import Example, operation
-from storage.payment_records import Linked, PaymentRecord, linked_to
+from storage.money.payment_records import Linked, PaymentRecord, linked_to
 
 
 class LinkedCharge(ChargeRecord):

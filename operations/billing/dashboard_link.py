@@ -8,7 +8,7 @@ from registry.errors import Conflict
 from registry.limits import Scope
 from registry.model import Nothing
 from registry.operation import Example, operation
-from storage.connect import Connected
+from storage.money.connect import Connected
 
 
 class DashboardLink(TypedDict):

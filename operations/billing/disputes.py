@@ -19,9 +19,9 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
 from registry.payments_errors import PaymentsError, PaymentsRefused
-from storage.connect import Connected
 from storage.connection import Connection
-from storage.payment_records import find_record, lock_account
+from storage.money.connect import Connected
+from storage.money.payment_records import find_record, lock_account
 
 LONGEST, LONGEST_TOGETHER = 20_000, 150_000
 WAITING = frozenset({"needs_response", "warning_needs_response"})

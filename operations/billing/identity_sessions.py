@@ -13,7 +13,7 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
 from storage.connection import Connection
-from storage.identity_sessions import IdentitySession, find_session, insert_session, move_session
+from storage.money.identity_sessions import IdentitySession, find_session, insert_session, move_session
 
 ProofKind = Literal["document", "id_number"]
 SessionStatus = Literal["requires_input", "processing", "verified", "canceled"]

@@ -10,7 +10,7 @@ from operations.deps import Ctx
 from registry.model import Nothing
 from registry.operation import Example, operation
 from storage.connection import Connection
-from storage.identity_sessions import is_verified, latest_session
+from storage.money.identity_sessions import is_verified, latest_session
 
 
 class IdentityStatus(TypedDict):

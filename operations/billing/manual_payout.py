@@ -17,10 +17,10 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
 from registry.payments_errors import PaymentsError, PaymentsRefused
-from storage.connect import Connected
 from storage.connection import Connection
-from storage.payment_attempts import AttemptKind, PaymentAttempt, insert_attempt
-from storage.payment_records import lock_account
+from storage.money.connect import Connected
+from storage.money.payment_attempts import AttemptKind, PaymentAttempt, insert_attempt
+from storage.money.payment_records import lock_account
 
 MOST = 999_999_999_999
 LIVE_HINT = "operator_billing_balance shows what is available; pending money becomes available later. Use a new key"

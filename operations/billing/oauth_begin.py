@@ -13,7 +13,7 @@ from registry.errors import NotSupported
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
-from storage.connect_states import ConnectState, insert_state
+from storage.money.connect_states import ConnectState, insert_state
 
 STATE_SECONDS = 600
 

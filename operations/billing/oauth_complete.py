@@ -16,8 +16,8 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
 from registry.payments_errors import PaymentsError
-from storage.connect import attach_account, organisation_of_account
-from storage.connect_states import use_state
+from storage.money.connect import attach_account, organisation_of_account
+from storage.money.connect_states import use_state
 
 
 class ConsentGiven(Input):

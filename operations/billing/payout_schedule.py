@@ -12,7 +12,7 @@ from registry.errors import Conflict
 from registry.limits import Scope
 from registry.model import FieldRule, Input, Nothing
 from registry.operation import Example, operation
-from storage.connect import Connected
+from storage.money.connect import Connected
 
 
 class NewSchedule(Input):

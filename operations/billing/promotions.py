@@ -17,9 +17,9 @@ from registry.model import FieldRule, Input
 from registry.operation import Example, Once, operation
 from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.ports import Conclusion
-from storage.connect import Connected
 from storage.connection import Connection
-from storage.promotions import PromotionRow, insert_promotion, list_promotions, name_promotion, remove_promotion
+from storage.money.connect import Connected
+from storage.money.promotions import PromotionRow, insert_promotion, list_promotions, name_promotion, remove_promotion
 
 LATEST = 4_102_444_800  # 2100-01-01
 

@@ -6,9 +6,9 @@ from operations.services.payments.processor_ids import After
 from operations.vocabulary import Limit
 from registry.errors import BadRequest
 from registry.model import Input
-from storage.connect import Connected
 from storage.connection import Connection
-from storage.payment_records import FIRST, Kind, PaymentRecord, list_records, place_of
+from storage.money.connect import Connected
+from storage.money.payment_records import FIRST, Kind, PaymentRecord, list_records, place_of
 
 
 class RecordPage(Input):

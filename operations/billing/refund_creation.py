@@ -19,10 +19,10 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
 from registry.payments_errors import PaymentsError, PaymentsRefused
-from storage.connect import Connected
 from storage.connection import Connection
-from storage.payment_attempts import AttemptKind, PaymentAttempt, insert_attempt
-from storage.payment_records import PaymentRecord, find_record, lock_account, put_record
+from storage.money.connect import Connected
+from storage.money.payment_attempts import AttemptKind, PaymentAttempt, insert_attempt
+from storage.money.payment_records import PaymentRecord, find_record, lock_account, put_record
 
 MOST = 999_999_999_999
 Amount = Annotated[int | None, Field(ge=1, le=MOST, description="Minor units (cents), from 1 to what is left. Absent: all of it.")]

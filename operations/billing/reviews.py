@@ -15,7 +15,7 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
 from registry.payments_errors import PaymentsRefused
-from storage.connect import Connected
+from storage.money.connect import Connected
 
 
 class ReviewPage(Input):

@@ -14,7 +14,7 @@ from registry.errors import Conflict, NotFound
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
-from storage.connect import Connected
+from storage.money.connect import Connected
 
 
 class ValueListPage(Input):

@@ -19,8 +19,8 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
 from storage.connection import Connection
-from storage.payment_events import take_event
-from storage.payment_records import lock_account
+from storage.money.payment_events import take_event
+from storage.money.payment_records import lock_account
 
 SIGNATURE = "stripe-signature"
 PROCESSOR = Caller(kind="internal", principal="processor", scopes=int(Scope.READ | Scope.ANY))

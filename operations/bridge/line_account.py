@@ -4,9 +4,9 @@ import anyio
 
 from operations.deps import Ctx
 from registry.errors import OcsError
-from storage.country_ring import around
-from storage.line_owner import drawn_unseen
-from storage.observations import Sighting
+from storage.network.country_ring import around
+from storage.network.line_owner import drawn_unseen
+from storage.network.observations import Sighting
 
 PATIENCE_SECONDS = 3.0
 OWNER = "bridge"

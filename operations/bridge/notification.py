@@ -12,7 +12,7 @@ from operations.connectivity.observations import padded
 from operations.services.network.mobile_countries import country_of
 from operations.vocabulary import Iccid, Mcc, Mnc
 from registry.model import CamelInput
-from storage.observations import PackageUse, Sighting
+from storage.network.observations import PackageUse, Sighting
 
 LONGEST_WORD = 64
 DIGITS = re.compile(r"[0-9]{1,19}", re.ASCII)

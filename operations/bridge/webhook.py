@@ -14,9 +14,9 @@ from registry.ids import Ids
 from registry.limits import Scope
 from registry.operation import Auth, Example, operation
 from storage.connection import Connection
-from storage.country_ring import enter_country
-from storage.inbound import Push, take_push
-from storage.observations import Sighting, observe, observe_package
+from storage.network.country_ring import enter_country
+from storage.network.inbound import Push, take_push
+from storage.network.observations import Sighting, observe, observe_package
 
 
 class BridgeResult(TypedDict):

@@ -18,8 +18,8 @@ from registry.operation import Example, operation
 from registry.policy import stamp
 from registry.redaction import mask
 from storage.connection import Connection
-from storage.deliveries import AttemptRow, DeliveryRow, enqueue, list_deliveries
-from storage.events import EventRow, count_retry, list_events, read_event
+from storage.webhooks.deliveries import AttemptRow, DeliveryRow, enqueue, list_deliveries
+from storage.webhooks.events import EventRow, count_retry, list_events, read_event
 
 RETRIES_PER_MINUTE = 10
 EventId = Annotated[str, Field(max_length=64, description="Event id, evt_...")]

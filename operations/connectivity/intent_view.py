@@ -6,8 +6,8 @@ import orjson
 
 from operations.connectivity.shapes import Intent, Status
 from operations.services.issuing.esim_profile import Profile, esim_of, open_profile
-from storage.intents import IntentRow
-from storage.sealing import Keyring
+from storage.issuing.intents import IntentRow
+from storage.secrets.sealing import Keyring
 
 
 def intent_of(row: IntentRow, keyring: Keyring) -> Intent:

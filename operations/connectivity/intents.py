@@ -21,8 +21,8 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
 from storage.connection import Connection
-from storage.intents import IntentNotConfirmable, IntentRow, attach_plan, find_intent, insert_intent, list_intents, not_confirmable
-from storage.issuance import find_issuance, issuance_of_claim
+from storage.issuing.intents import IntentNotConfirmable, IntentRow, attach_plan, find_intent, insert_intent, list_intents, not_confirmable
+from storage.issuing.issuance import find_issuance, issuance_of_claim
 
 METADATA_BYTES = 16 * 1024
 # What stands between a caller and a live eSIM.

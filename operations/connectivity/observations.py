@@ -17,7 +17,7 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
 from storage.connection import Connection
-from storage.observations import Sighting, observe
+from storage.network.observations import Sighting, observe
 
 KNOWN = frozenset({"network.attach", "location.update", "package.usage", "esim.status"})
 

@@ -14,9 +14,9 @@ from operations.services.network.upstream import reach
 from registry.errors import NotFound, OcsError, OrgNotConnected, UpgradeRequired
 from registry.limits import Scope
 from registry.policy import require_connection
-from storage.directory import StoreDirectory
-from storage.issuance import IssuanceRow
-from storage.products import ProductRow, find_product
+from storage.issuing.issuance import IssuanceRow
+from storage.issuing.products import ProductRow, find_product
+from storage.people.directory import StoreDirectory
 
 SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 

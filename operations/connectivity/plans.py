@@ -14,7 +14,7 @@ from operations.services.network.upstream import reach
 from operations.vocabulary import ListOf, StartingAfter, page
 from registry.model import Input
 from registry.operation import Example, operation
-from storage.products import list_products
+from storage.issuing.products import list_products
 
 EUROPE = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK"
 PRODUCT = "cnp_"

@@ -12,7 +12,7 @@ from registry.errors import NotFound
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
-from storage.products import ProductRow, find_product, insert_product, list_products
+from storage.issuing.products import ProductRow, find_product, insert_product, list_products
 
 # Choice: two upper-case letters as in ISO 3166-1, but any two: the codes are the operator's own words.
 Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$")]

@@ -11,7 +11,7 @@ from operations.services.issuing.qr_picture import picture
 from registry.errors import Conflict, NotFound
 from registry.model import Document
 from registry.operation import Example, operation
-from storage.intents import IntentRow, find_intent
+from storage.issuing.intents import IntentRow, find_intent
 
 MEDIA = {"svg": "image/svg+xml", "png": "image/png"}
 

@@ -13,7 +13,7 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
 from storage.connection import Connection
-from storage.usage import MeteredLine, insert_line
+from storage.network.usage import MeteredLine, insert_line
 
 
 class NetworkUsage(Input):

@@ -13,8 +13,8 @@ from registry.errors import NotFound
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
-from storage.intents import IntentRow, find_intent
-from storage.usage import RecordRow, insert_record, list_records
+from storage.issuing.intents import IntentRow, find_intent
+from storage.network.usage import RecordRow, insert_record, list_records
 
 
 class NewUsageRecord(Input):

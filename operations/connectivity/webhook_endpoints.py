@@ -16,8 +16,9 @@ from registry.model import Input, Nothing
 from registry.operation import Example, operation
 from registry.redaction import mask
 from storage.connection import Connection
-from storage.deliveries import replay, replay_one
-from storage.endpoints import (
+from storage.secrets.sealed_fields import webhook_secret_field
+from storage.webhooks.deliveries import replay, replay_one
+from storage.webhooks.endpoints import (
     MOST_ENDPOINTS,
     EndpointRow,
     count_replay,
@@ -28,7 +29,6 @@ from storage.endpoints import (
     read_endpoint,
     rotate_secret,
 )
-from storage.sealed_fields import webhook_secret_field
 
 REPLAYS_PER_MINUTE = 10
 Kind = Literal["connectivity.webhook_endpoint"]

@@ -16,7 +16,7 @@ from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 from registry.policy import stamp
-from storage.country_ring import CountryEntry, country_history
+from storage.network.country_ring import CountryEntry, country_history
 
 METHOD = (
     "The country of the mobile country code (ITU-T E.212) of the network that the line registered on last, with the network code where "

@@ -15,8 +15,8 @@ from registry.operation import Example, operation
 from registry.policy import stamp
 from registry.redaction import mask
 from storage.connection import Connection
-from storage.schedule_reports import ReportRow, newest_report, read_report
-from storage.schedules import has_schedule
+from storage.reports.schedule_reports import ReportRow, newest_report, read_report
+from storage.reports.schedules import has_schedule
 
 State = Literal["waiting", "running", "done", "failed"]
 ENDED = ("done", "failed")

@@ -8,7 +8,7 @@ from registry.limits import Scope
 from registry.operation import Example, operation
 from registry.policy import stamp
 from storage.connection import Connection
-from storage.schedule_reports import HOUR, RUNS_PER_HOUR, ask_report, read_report
+from storage.reports.schedule_reports import HOUR, RUNS_PER_HOUR, ask_report, read_report
 
 
 @operation(

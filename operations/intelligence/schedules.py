@@ -20,9 +20,9 @@ from registry.operation import Example, operation
 from registry.policy import stamp
 from registry.redaction import mask
 from storage.connection import Connection
-from storage.schedule_endpoints import ScheduleEndpoint
-from storage.schedules import EVER, NewSchedule, ScheduleRow, delete_schedule, insert_schedule, list_schedules
-from storage.sealed_fields import webhook_secret_field
+from storage.reports.schedule_endpoints import ScheduleEndpoint
+from storage.reports.schedules import EVER, NewSchedule, ScheduleRow, delete_schedule, insert_schedule, list_schedules
+from storage.secrets.sealed_fields import webhook_secret_field
 
 Kind = Literal["intelligence.schedule"]
 ScheduleId = Annotated[str, Field(max_length=64, description="Schedule id, sch_...")]

@@ -17,7 +17,7 @@ from registry.errors import NotFound
 from registry.limits import Scope
 from registry.model import Document, Input
 from registry.operation import Auth, Example, operation
-from storage.share_links import Shared, shared_by
+from storage.reports.share_links import Shared, shared_by
 
 Format: TypeAlias = Literal["json", "html"]
 

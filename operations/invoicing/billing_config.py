@@ -13,8 +13,8 @@ from registry.errors import BadRequest
 from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Example, operation
-from storage.billing_config import BillingConfig, change_config, ensure_config, find_config
 from storage.connection import Connection
+from storage.money.billing_config import BillingConfig, change_config, ensure_config, find_config
 
 CONNECT = "Connecting an account at the payment processor sets it: POST /v1/invoices/payments/connect/begin"
 # Who sets what an organisation cannot set here.

@@ -9,7 +9,7 @@ from operations.deps import Ctx
 from operations.vocabulary import Iccid
 from registry.model import Input
 from registry.operation import Example, operation
-from storage.cdr_sums import MonthLine, largest_of_month, one_of_month
+from storage.money.cdr_sums import MonthLine, largest_of_month, one_of_month
 
 MOST = 1000
 

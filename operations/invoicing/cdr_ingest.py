@@ -16,9 +16,9 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
 from registry.policy import stamp
-from storage.cdr_events import CdrEvent, ingest
 from storage.connection import Connection
 from storage.long import Long
+from storage.money.cdr_events import CdrEvent, ingest
 
 MOST_EVENTS = 1000
 BODY_LIMIT = 2 * 1024 * 1024

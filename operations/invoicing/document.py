@@ -13,8 +13,8 @@ from registry.errors import NotFound
 from registry.model import Document
 from registry.operation import Example, operation
 from storage.connection import Connection
-from storage.invoice_documents import StoredDocument, find_document, insert_document
-from storage.invoices import Invoice, find_invoice, mark_documented
+from storage.money.invoice_documents import StoredDocument, find_document, insert_document
+from storage.money.invoices import Invoice, find_invoice, mark_documented
 
 UNSAFE = re.compile(r"[^A-Za-z0-9-]")
 

@@ -11,8 +11,8 @@ from operations.invoicing.invoice.months import month_name
 from registry.errors import NotFound
 from registry.model import Input
 from registry.ports import Site
-from storage.invoice_lines import InvoiceLineRow
-from storage.invoices import Invoice
+from storage.money.invoice_lines import InvoiceLineRow
+from storage.money.invoices import Invoice
 
 Status = Literal["draft", "sent", "paid", "void"]
 

@@ -19,7 +19,7 @@ from registry.operation import Example, operation
 from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.ports import Site
 from storage.connection import Connection
-from storage.invoices import Invoice
+from storage.money.invoices import Invoice
 
 REFUSED = {
     "paid": "An invoice becomes paid when the payment processor tells of the payment, and in no other way",

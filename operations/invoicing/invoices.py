@@ -18,7 +18,7 @@ from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import NotFound
 from registry.model import Input
 from registry.operation import Example, operation
-from storage.invoices import list_invoices as read_invoices
+from storage.money.invoices import list_invoices as read_invoices
 
 
 class InvoicePage(Input):

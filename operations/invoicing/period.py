@@ -12,7 +12,7 @@ from registry.errors import BadRequest
 from registry.model import Input
 from registry.operation import Example, operation
 from storage.connection import Connection
-from storage.invoice_periods import Period, find_period, list_periods
+from storage.money.invoice_periods import Period, find_period, list_periods
 
 GRACE = 48 * 3600
 MOST = 24

@@ -18,8 +18,8 @@ from registry.limits import Scope
 from registry.model import CamelInput, Nothing
 from registry.operation import Example, operation
 from registry.policy import require_connection
-from storage.directory import StoreDirectory
-from storage.network_defaults import find_network_default, put_network_default
+from storage.network.network_defaults import find_network_default, put_network_default
+from storage.people.directory import StoreDirectory
 
 Mode = Literal["cheapest_available", "all", "custom"]
 

@@ -25,7 +25,7 @@ from operations.services.network.upstream import reach
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, Once, operation
-from storage.upstream_objects import add_upstream_object
+from storage.network.upstream_objects import add_upstream_object
 
 
 class NewTemplate(Recurrence, Throttling, Limits):

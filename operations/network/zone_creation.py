@@ -15,7 +15,7 @@ from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, operation
-from storage.upstream_objects import add_upstream_object
+from storage.network.upstream_objects import add_upstream_object
 
 SAME_NETWORKS = 10002
 REUSE = "Use the zone in details.existingLZ (its Id is the locationZoneId), or name other networks"

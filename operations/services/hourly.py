@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from registry.errors import QuotaExceeded
 from registry.policy import stamp
-from storage.allowances import Allowance, take
+from storage.calls.allowances import Allowance, take
 from storage.connection import Connection
 
 

@@ -12,9 +12,9 @@ from registry.limits import Scope
 from registry.model import Nothing
 from registry.operation import Example, operation
 from registry.policy import stamp
-from storage.affiliates import Affiliate, affiliate_of, count_referrals
-from storage.commissions import Earned, earned
 from storage.connection import Connection
+from storage.money.commissions import Earned, earned
+from storage.people.affiliates import Affiliate, affiliate_of, count_referrals
 
 
 class Earnings(TypedDict):

@@ -9,8 +9,8 @@ from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import BadRequest
 from registry.model import Input
 from registry.operation import Example, operation
-from storage.commissions import LAST, RATE_BPS, Commission, Place, list_commissions, place_of
 from storage.connection import Connection
+from storage.money.commissions import LAST, RATE_BPS, Commission, Place, list_commissions, place_of
 
 
 class CommissionPage(Input):

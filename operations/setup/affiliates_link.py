@@ -12,8 +12,8 @@ from registry.limits import Role, Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
 from registry.policy import require, stamp
-from storage.affiliates import organisation_created, referral_of
 from storage.connection import Connection
+from storage.people.affiliates import organisation_created, referral_of
 
 # Case 43 of the threat model: an organisation that is exactly as old as this is too old.
 LINK_SECONDS = 1800

@@ -16,12 +16,12 @@ from registry.model import Input
 from registry.operation import Example, operation
 from registry.policy import stamp
 from registry.restrictions import Restrictions
-from storage.accounts import create_person
 from storage.connection import Connection
-from storage.grants import hold_credential
-from storage.keys import KeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys
-from storage.members import hold_membership
-from storage.restrictions import read_restrictions, write_restrictions
+from storage.people.accounts import create_person
+from storage.people.grants import hold_credential
+from storage.people.keys import KeyRow, end_key, find_key_row, insert_key, list_keys, list_own_keys
+from storage.people.members import hold_membership
+from storage.people.restrictions import read_restrictions, write_restrictions
 
 YEAR = 31_536_000
 

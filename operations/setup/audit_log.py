@@ -15,7 +15,7 @@ from registry.limits import Role
 from registry.model import Input
 from registry.operation import Example, operation
 from registry.policy import stamp
-from storage.audit import AuditRow, Wanted, list_audit
+from storage.calls.audit import AuditRow, Wanted, list_audit
 
 ID = re.compile(r"aud_([0-9]{1,18})", re.ASCII)
 Word = Annotated[str, Field(min_length=1, max_length=64)]

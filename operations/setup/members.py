@@ -17,8 +17,8 @@ from registry.model import Input
 from registry.operation import Example, operation
 from registry.policy import stamp
 from storage.connection import Connection
-from storage.invitations import withdraw_invitation
-from storage.members import MemberRow, end_membership, hold_membership, is_member, list_people, queue_for_members
+from storage.people.invitations import withdraw_invitation
+from storage.people.members import MemberRow, end_membership, hold_membership, is_member, list_people, queue_for_members
 
 RoleName = Literal["admin", "member"]
 

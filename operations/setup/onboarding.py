@@ -14,7 +14,7 @@ from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Example, operation
 from storage.connection import Connection
-from storage.onboarding import complete, save_details
+from storage.people.onboarding import complete, save_details
 
 
 class OperatorProfile(Input):

@@ -12,11 +12,11 @@ from registry.errors import BadRequest, OcsError, QuotaExceeded, Refusal
 from registry.limits import Scope
 from registry.model import Input, Nothing
 from registry.operation import Example, operation
-from storage.accounts import use_own_token
-from storage.allowances import allowance
+from storage.calls.allowances import allowance
 from storage.connection import Connection
-from storage.onboarding import choose_own
-from storage.sealed_fields import OWN_TOKEN_FIELD
+from storage.people.accounts import use_own_token
+from storage.people.onboarding import choose_own
+from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
 
 TOKEN_REFUSED = 8
 # Choice: whoever may ask whether a token is good could try many; ten an hour are enough for somebody who mistypes their own.

@@ -16,8 +16,8 @@ from registry.model import Input, Nothing
 from registry.operation import Example, operation
 from registry.policy import require_connection
 from storage.connection import Connection
-from storage.directory import StoreDirectory
-from storage.onboarding import save_plan, skip_plan
+from storage.people.directory import StoreDirectory
+from storage.people.onboarding import save_plan, skip_plan
 
 
 class PlanChoice(Input):

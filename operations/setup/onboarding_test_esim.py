@@ -19,7 +19,7 @@ from registry.limits import Scope
 from registry.model import Nothing
 from registry.operation import Example, operation
 from storage.connection import Connection
-from storage.onboarding import save_test_esim
+from storage.people.onboarding import save_test_esim
 
 ICCID = re.compile(r"89[0-9]{16,20}", re.ASCII)
 LONGEST_TEXT = 64

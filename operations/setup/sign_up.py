@@ -20,11 +20,11 @@ from registry.limits import Role, Scope, Tier
 from registry.model import Input
 from registry.operation import Auth, Example, operation
 from registry.throttle import network_of
-from storage.accounts import add_member, create_organisation
-from storage.allowances import Allowance, allowance
+from storage.calls.allowances import Allowance, allowance
 from storage.connection import Connection
-from storage.people import keep_person
-from storage.verifications import Verification, keep_verification, use_verification
+from storage.people.accounts import add_member, create_organisation
+from storage.people.people import keep_person
+from storage.people.verifications import Verification, keep_verification, use_verification
 
 SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_NETWORK = 3, 5
 Line = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(plain_line)]

@@ -13,10 +13,10 @@ from registry.errors import NotFound
 from registry.limits import Role, Scope
 from registry.model import Input
 from registry.operation import Example, operation
-from storage.buyer_erasure import SealedMail, erase_address, sealed_mails, withdraw_mail
 from storage.connection import Connection
-from storage.sealing import Keyring
-from storage.storefronts import Storefront, find_storefront
+from storage.secrets.sealing import Keyring
+from storage.shop.buyer_erasure import SealedMail, erase_address, sealed_mails, withdraw_mail
+from storage.shop.storefronts import Storefront, find_storefront
 
 
 class BuyerToErase(Input):

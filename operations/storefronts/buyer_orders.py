@@ -11,8 +11,8 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
 from storage.connection import Connection
-from storage.order_lists import WholeOrder, orders_of_buyer
-from storage.storefronts import Storefront, published
+from storage.shop.order_lists import WholeOrder, orders_of_buyer
+from storage.shop.storefronts import Storefront, published
 
 
 class BuyerPage(Input):

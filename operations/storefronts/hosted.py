@@ -11,8 +11,8 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
 from storage.connection import Connection
-from storage.storefront_plans import plans_on_sale
-from storage.storefronts import published
+from storage.shop.storefront_plans import plans_on_sale
+from storage.shop.storefronts import published
 
 
 class ShopRef(Input):

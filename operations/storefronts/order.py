@@ -7,7 +7,7 @@ from operations.storefronts.order_shape import Order, whole_shown
 from registry.errors import NotFound
 from registry.limits import Scope
 from registry.operation import Auth, Example, operation
-from storage.order_lists import WholeOrder
+from storage.shop.order_lists import WholeOrder
 
 
 @operation(

@@ -8,7 +8,7 @@ from pydantic import Field
 from operations.deps import Ctx
 from registry.errors import NotFound
 from registry.model import CamelInput
-from storage.order_lists import WholeOrder, whole_order
+from storage.shop.order_lists import WholeOrder, whole_order
 
 ORDER_ID = re.compile(r"ord_[0-9a-z]{26}", re.ASCII)
 OrderId = Annotated[str, Field(description="Order id, ord_...")]

@@ -8,10 +8,10 @@ from registry.errors import Conflict, NotFound
 from registry.limits import Scope
 from registry.operation import Auth, Example, operation
 from storage.connection import Connection
-from storage.order_cancellation import cancel_order
-from storage.order_lists import WholeOrder, whole_order
-from storage.order_status import cancelled_at
-from storage.sealing import Keyring
+from storage.secrets.sealing import Keyring
+from storage.shop.order_cancellation import cancel_order
+from storage.shop.order_lists import WholeOrder, whole_order
+from storage.shop.order_status import cancelled_at
 
 CANCELLED: Order = {**READY, "cancelled_at": "2026-11-28T08:00:00Z"}
 

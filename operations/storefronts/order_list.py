@@ -15,8 +15,8 @@ from registry.model import Input
 from registry.operation import Example, operation
 from registry.policy import stamp
 from storage.connection import Connection
-from storage.order_lists import FIRST, Place, WholeOrder, list_orders, place_of, shop_named
-from storage.order_status import OrderStatus, cancelled_at, status_of
+from storage.shop.order_lists import FIRST, Place, WholeOrder, list_orders, place_of, shop_named
+from storage.shop.order_status import OrderStatus, cancelled_at, status_of
 
 Slug = Annotated[str, Field(min_length=3, max_length=40, pattern=r"^[a-z0-9-]+$", description="Slug of the shop.")]
 

@@ -17,11 +17,11 @@ from registry.errors import Conflict, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Auth, Example, operation
 from storage.connection import Connection
-from storage.issuance import IssuanceRow, find_issuance
-from storage.order_lists import WholeOrder, whole_order
-from storage.order_status import status_of
-from storage.rollbacks import rollback_running
-from storage.sealing import Keyring
+from storage.issuing.issuance import IssuanceRow, find_issuance
+from storage.issuing.rollbacks import rollback_running
+from storage.secrets.sealing import Keyring
+from storage.shop.order_lists import WholeOrder, whole_order
+from storage.shop.order_status import status_of
 
 TAKEN_BACK: Order = {**READY, "status": "rolled_back", "esim": None, "cancelled_at": "2026-11-28T08:00:00Z"}
 

@@ -11,10 +11,10 @@ from operations.connectivity.shapes import Esim
 from operations.services.issuing.esim_profile import esim_of, open_profile
 from operations.services.issuing.purpose import MANUAL, UNKNOWN
 from registry.policy import stamp
-from storage.order_lists import WholeOrder
-from storage.order_status import OrderStatus, cancelled_at, status_of
-from storage.orders import OrderRow
-from storage.sealing import Keyring
+from storage.secrets.sealing import Keyring
+from storage.shop.order_lists import WholeOrder
+from storage.shop.order_status import OrderStatus, cancelled_at, status_of
+from storage.shop.orders import OrderRow
 
 Cents = Annotated[int, Field(description="Minor units (cents)")]
 Currency = Annotated[str, Field(description="ISO 4217, upper case")]

@@ -21,9 +21,9 @@ from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Auth, Example, operation
 from registry.policy import stamp
-from storage.issuance import IssuanceRow, find_issuance
-from storage.order_lists import WholeOrder
-from storage.order_status import status_of
+from storage.issuing.issuance import IssuanceRow, find_issuance
+from storage.shop.order_lists import WholeOrder
+from storage.shop.order_status import status_of
 
 Bytes = Annotated[int, Field(description="Bytes")]
 USED: "OrderUsage" = {

@@ -26,8 +26,8 @@ from registry.errors import BadRequest, NotFound
 from registry.limits import Scope
 from registry.operation import Example, operation
 from storage.connection import Connection
-from storage.storefront_plans import find_plan, write_plan
-from storage.storefronts import Storefront, hold_storefront
+from storage.shop.storefront_plans import find_plan, write_plan
+from storage.shop.storefronts import Storefront, hold_storefront
 
 KEPT = Field(json_schema_extra=without_default)
 COLUMN = {"price_cents": "price_cents", "on_sale": "on_sale", "position": "place"}

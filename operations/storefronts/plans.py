@@ -41,9 +41,9 @@ from registry.limits import Scope
 from registry.model import FieldRule
 from registry.operation import Example, operation
 from storage.connection import Connection
-from storage.products import ProductRow, find_product
-from storage.storefront_plans import StorefrontPlan, count_plans, find_plan, put_plan
-from storage.storefronts import Storefront, hold_storefront
+from storage.issuing.products import ProductRow, find_product
+from storage.shop.storefront_plans import StorefrontPlan, count_plans, find_plan, put_plan
+from storage.shop.storefronts import Storefront, hold_storefront
 
 MOST_PLANS = 250
 OF_PRODUCT = ("name", "data_mb", "validity_days", "countries", "price_cents", "package_template_id")

@@ -13,8 +13,8 @@ from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Auth, Example, operation
 from storage.connection import Connection
-from storage.storefront_plans import StorefrontPlan, named_plan
-from storage.storefronts import Storefront, published
+from storage.shop.storefront_plans import StorefrontPlan, named_plan
+from storage.shop.storefronts import Storefront, published
 
 
 class ShopPlanRef(CamelInput):

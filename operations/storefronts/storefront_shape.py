@@ -10,8 +10,8 @@ from operations.connectivity.shapes import Currency
 from operations.storefronts.storefront_fields import PriceMode, Status
 from registry.errors import Conflict, NotFound
 from registry.policy import stamp
-from storage.storefront_plans import Offer, StorefrontPlan
-from storage.storefronts import Storefront
+from storage.shop.storefront_plans import Offer, StorefrontPlan
+from storage.shop.storefronts import Storefront
 
 
 class Identified(TypedDict):

@@ -31,8 +31,8 @@ from registry.errors import Conflict, NotFound
 from registry.limits import Scope
 from registry.operation import Example, operation
 from storage.connection import Connection
-from storage.storefront_plans import count_plans
-from storage.storefronts import Storefront, find_storefront, hold_storefront, slug_is_taken, write_storefront
+from storage.shop.storefront_plans import count_plans
+from storage.shop.storefronts import Storefront, find_storefront, hold_storefront, slug_is_taken, write_storefront
 
 KEPT = Field(json_schema_extra=without_default)
 

@@ -34,9 +34,9 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, Once, operation
 from storage.connection import Connection
-from storage.storefront_plans import plans_of
-from storage.storefronts import Storefront, find_storefront, hold_number, insert_storefront
-from storage.storefronts import list_storefronts as list_shops
+from storage.shop.storefront_plans import plans_of
+from storage.shop.storefronts import Storefront, find_storefront, hold_number, insert_storefront
+from storage.shop.storefronts import list_storefronts as list_shops
 
 MOST_STOREFRONTS = 100
 

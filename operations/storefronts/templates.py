@@ -10,7 +10,7 @@ from operations.vocabulary import StartingAfter
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Auth, Example, operation
-from storage.storefront_plans import Offer, offers
+from storage.shop.storefront_plans import Offer, offers
 
 
 class TemplatePage(Input):

@@ -13,7 +13,7 @@ from registry.errors import Conflict, NotFound, Refusal, Unverifiable
 from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Auth, Example, operation
-from storage.orders import OrderRow, find_order
+from storage.shop.orders import OrderRow, find_order
 
 PAID = "This top-up was paid for, so its checkout is not expired; nothing was changed"
 

@@ -8,7 +8,7 @@ from operations.storefronts.storefront_shape import PUBLIC_PLAN, PublicPlan, pub
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Auth, Example, operation
-from storage.order_lists import WholeOrder
+from storage.shop.order_lists import WholeOrder
 
 
 @operation(

@@ -11,7 +11,7 @@ from operations.services.network.reached import Upstream
 from registry.errors import NotFound, OcsError
 from registry.operation import Example, operation
 from registry.policy import stamp
-from storage.country_ring import CountryEntry, country_history
+from storage.network.country_ring import CountryEntry, country_history
 
 
 class HistoryOf(LineRef):

@@ -21,7 +21,7 @@ from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, Once, operation
 from registry.policy import stamp
-from storage.issuance import IssuanceRow, find_issuance
+from storage.issuing.issuance import IssuanceRow, find_issuance
 
 MOST = 9_007_199_254_740_991
 OURS = ("ord_", "cni_")

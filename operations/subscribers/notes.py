@@ -13,7 +13,7 @@ from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
 from registry.policy import stamp
-from storage.notes import NoteRow, add_note, put_notes, read_notes
+from storage.network.notes import NoteRow, add_note, put_notes, read_notes
 
 ICCID = "8988303700000100286"
 

@@ -17,7 +17,7 @@ from operations.subscribers.own_package import packages_of
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, Once, operation
-from storage.placed import keep_placed
+from storage.issuing.placed import keep_placed
 
 T = TypeVar("T")
 NOT_IN_THIS_STATE = 14

@@ -17,7 +17,7 @@ from operations.subscribers.packages import fitting, line_and_template
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, Once, operation
-from storage.placed import keep_placed
+from storage.issuing.placed import keep_placed
 
 REASONS = (
     "The template is probably no recurring one: names usually say, list_package_templates cannot tell for templates made elsewhere, and "

@@ -9,8 +9,8 @@ import httpx
 
 from operations.services.people.api_key import new_api_key
 from registry.limits import Role, Tier
-from storage.accounts import add_member, create_organisation, create_person
-from storage.keys import insert_key
+from storage.people.accounts import add_member, create_organisation, create_person
+from storage.people.keys import insert_key
 from storage.store import open_store
 from tests.world import CountingIds, SettableClock
 

@@ -11,7 +11,7 @@ from operations.catalogue import CATALOGUE
 from registry.call import Call, Reply
 from registry.limits import Limits, Tier
 from registry.policy import period_of
-from storage.quota import read_used
+from storage.calls.quota import read_used
 from tests.world import Credentials, World, open_world
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,7 @@ from clients.identity.tokens import Verifier
 from operations.catalogue import CATALOGUE
 from registry.limits import Role, Tier
 from storage.connection import Connection
-from storage.directory import PERSON
+from storage.people.directory import PERSON
 from storage.statement import Command, Query
 from tests.clients.identity.provider import (
     EC_KEY,

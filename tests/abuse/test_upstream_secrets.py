@@ -12,10 +12,10 @@ import pytest
 
 from operations.services.people.api_key import new_api_key
 from registry.limits import Role, Tier
-from storage.accounts import add_member, create_organisation, create_person, set_connection
-from storage.keys import insert_key
-from storage.sealed_fields import OWN_TOKEN_FIELD
-from storage.sealing import Keyring
+from storage.people.accounts import add_member, create_organisation, create_person, set_connection
+from storage.people.keys import insert_key
+from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
+from storage.secrets.sealing import Keyring
 from storage.store import Store, open_store
 from tests.abuse.canaries import ask, bearer, everything_below, hits, text_of
 from tests.abuse.parrot import PIN, SQUAWKS, Parrot, parrot

@@ -13,7 +13,7 @@ from inline_snapshot import snapshot
 from clients.sandbox.model.script import Heard, Turn
 from registry.limits import Tier
 from registry.policy import period_of
-from storage.quota import read_used
+from storage.calls.quota import read_used
 from tests.assistant.stage import Event, Stage, events_of, open_stage, user
 from tests.databases import NO_POSTGRES, migrated_postgres
 from transports.retention import retention

@@ -17,7 +17,7 @@ from operations.assistant.events import event, kept_alive
 from registry.limits import Tier
 from registry.policy import period_of
 from registry.restrictions import Restrictions
-from storage.quota import read_used
+from storage.calls.quota import read_used
 from tests.assistant.stage import Event, Stage, events_of, open_stage, said, user
 from tests.http.test_server import serving
 from tests.world import NOON

@@ -11,8 +11,8 @@ from clients.sandbox.model.script import Fault, Heard, Script, Turn
 from registry.limits import Tier
 from registry.policy import period_of
 from registry.restrictions import Restrictions
-from storage.ai_allowance import reserve
-from storage.quota import read_used
+from storage.calls.ai_allowance import reserve
+from storage.calls.quota import read_used
 from tests.assistant.stage import Stage, open_stage
 
 pytestmark = pytest.mark.anyio

@@ -13,9 +13,9 @@ from registry.caller import Caller
 from registry.limits import Tier
 from registry.ports import Claims
 from registry.restrictions import Restrictions
-from storage.accounts import set_connection
-from storage.directory import StoreDirectory
-from storage.grants import Grant, insert_grant, revoke_grant
+from storage.people.accounts import set_connection
+from storage.people.directory import StoreDirectory
+from storage.people.grants import Grant, insert_grant, revoke_grant
 from tests.assistant.stage import Stage, open_stage, said
 from tests.world import NOON
 

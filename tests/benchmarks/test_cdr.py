@@ -17,7 +17,7 @@ from benchmarks.names import CDR_TUNED, CDR_TUTORIAL, DUCKDB, OURS
 from benchmarks.tables import Row
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from storage.cdr_events import CdrEvent, ingest
+from storage.money.cdr_events import CdrEvent, ingest
 from storage.store import open_store
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 

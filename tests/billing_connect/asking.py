@@ -5,7 +5,7 @@ from typing import Any
 from clients.sandbox.payments.control_faults import Fault, Trouble
 from clients.sandbox.payments.entities import Account
 from registry.limits import Tier
-from storage.connect import attach_account
+from storage.money.connect import attach_account
 from tests.contract.stage import House
 from tests.world import Credentials
 

@@ -7,8 +7,8 @@ from inline_snapshot import snapshot
 
 from clients.payments.records import Account
 from operations.services.payments.connect_status import detach, take_account
-from storage.billing_config import find_config
-from storage.connect import Connected, connected
+from storage.money.billing_config import find_config
+from storage.money.connect import Connected, connected
 from tests.billing_connect.asking import BILLING, ask, attached, finish, onboarded, session_of, trouble
 from tests.contract.stage import House
 from tests.world import NOON, Credentials
@@ -177,7 +177,7 @@ async def test_an_organisation_sees_no_account_of_another(house: House) -> None:
 
 
 async def test_the_fee_is_the_organisation_s_own(house: House) -> None:
-    from storage.fee_rates import set_fee_bps
+    from storage.money.fee_rates import set_fee_bps
 
     caller = await house.world.caller()
     assert (await ask(house, caller.secret, "GET", STATUS))[1]["platform_fee_bps"] == 100

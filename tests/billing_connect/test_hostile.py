@@ -13,7 +13,7 @@ from clients.sandbox.payments.control_faults import Fault
 from clients.sandbox.payments.sandbox import PaymentsSandbox
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
-from storage.connect import connected
+from storage.money.connect import connected
 from tests.billing_connect.asking import BILLING, accounts, ask, attached, consented, own_account, person, session_of
 from tests.contract.stage import House, StubProvider
 from tests.world import HOST, SettableClock, open_world

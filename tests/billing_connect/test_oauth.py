@@ -9,8 +9,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from storage.connect import Connected, attach_account, connected
-from storage.connect_states import sweep_states
+from storage.money.connect import Connected, attach_account, connected
+from storage.money.connect_states import sweep_states
 from tests.billing_connect.asking import (
     BILLING,
     Said,
@@ -92,7 +92,7 @@ def all_states(connection: Any) -> list[Any]:
     """Every consent under way."""
     import sqlalchemy as sa
 
-    from storage.connect_states import STATE, ConnectState
+    from storage.money.connect_states import STATE, ConnectState
     from storage.statement import Query
 
     return connection.all(Query(ConnectState, sa.select(*(STATE.c[name] for name in ConnectState._fields))))

@@ -7,8 +7,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from storage.connect import attach_account, connected
-from storage.grants import Grant, insert_grant
+from storage.money.connect import attach_account, connected
+from storage.people.grants import Grant, insert_grant
 from tests.billing_connect.asking import BILLING, accounts, ask, brought, let_go, onboarded, person, session_of, trouble
 from tests.contract.stage import House
 

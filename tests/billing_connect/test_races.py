@@ -8,7 +8,7 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
-from storage.connect import connected
+from storage.money.connect import connected
 from tests.billing_connect.asking import BILLING, accounts, ask, consented, finish, own_account, person, session_of
 from tests.contract.stage import House, StubProvider
 from tests.world import open_world

@@ -16,10 +16,10 @@ from operations.billing import charges, disputes, fees, manual_payout, payouts, 
 from operations.services.payments.payments_sync import bring_up_to_date
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
-from storage.charge_refunds import find_refunds
-from storage.connect import attach_account
 from storage.connection import Connection
-from storage.setup_tables import PlatformFeeTable
+from storage.money.charge_refunds import find_refunds
+from storage.money.connect import attach_account
+from storage.people.setup_tables import PlatformFeeTable
 from storage.statement import Query, table
 from tests.world import NOON, Credentials, World, open_world
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from registry.limits import Tier
-from storage.charge_refunds import find_refunds, open_refunds
-from storage.payment_records import list_records
+from storage.money.charge_refunds import find_refunds, open_refunds
+from storage.money.payment_records import list_records
 from tests.billing_money.stage import START, Object, Stage, charge, dispute, event, fee, payout, refund, with_account
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Role, Tier
-from storage.payment_records import LIST
+from storage.money.payment_records import LIST
 from storage.statement import sqlite_dialect
 from tests.billing_money.stage import OTHER_ACCOUNT, START, Object, Stage, charge, dispute, event, fee, payout, refund, with_account
 from tests.databases import migrated_sqlite

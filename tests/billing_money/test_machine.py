@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from clients.sandbox.payments.refunding import fail_refund
-from storage.payment_attempts import open_attempts
+from storage.money.payment_attempts import open_attempts
 from tests.billing_money.stage import Object, Stage, open_stage
 
 MEMORY = "/dev/shm"

@@ -5,7 +5,7 @@ import pytest
 from clients.payments.records import Dispute, Evidence, Refund
 from operations.services.payments.payments_sync import bring_up_to_date
 from registry.limits import Tier
-from storage.connect import attach_account, forget_account
+from storage.money.connect import attach_account, forget_account
 from tests.billing_money.stage import Stage
 from tests.billing_money.test_disputes import answer, disputed
 from tests.world import Credentials

@@ -3,7 +3,7 @@
 import pytest
 
 from clients.payments.records import ApplicationFee, InvoiceLine, Listed, NewInvoice
-from storage.invoices import find_invoice
+from storage.money.invoices import find_invoice
 from tests.billing_money.stage import START, Stage, charge, event
 from tests.billing_money.test_platform_fees import keep_invoice
 

@@ -9,8 +9,8 @@ from threading import Thread
 
 import pytest
 
-from storage.connect import attach_account
-from storage.payment_records import list_records
+from storage.money.connect import attach_account
+from storage.money.payment_records import list_records
 from storage.store import open_store
 from tests.billing_money.stage import ACCOUNT, OTHER_ACCOUNT, charge
 from tests.cli.reseller import refused, reseller, said

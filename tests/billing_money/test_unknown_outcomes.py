@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 
 from operations.services.payments.payment_attempts import REFUND, not_made
 from operations.services.payments.payment_dispatch import settle_refused, settle_unknown
-from storage.claims import CLAIM, same
+from storage.calls.claims import CLAIM, same
 from storage.statement import Command
 from tests.billing_money.stage import Object, Stage
 

@@ -5,7 +5,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Tier
-from storage.connect import connected
+from storage.money.connect import connected
 from tests.billing_money.stage import ACCOUNT, OTHER_ACCOUNT, START, Stage, charge, event, sign, with_account
 
 pytestmark = pytest.mark.anyio

@@ -15,8 +15,8 @@ from operations.catalogue import CATALOGUE
 from operations.services.issuing.reconciliation import Reconciliation
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
-from storage.issuance import IssuanceRow, find_issuance
-from storage.replicas import renew
+from storage.calls.replicas import renew
+from storage.issuing.issuance import IssuanceRow, find_issuance
 from tests.bridge.pushing import INTERNAL, OK, PATH, SECRET
 from tests.issuance.road import Road
 from tests.world import HOST, Credentials, World, open_world

@@ -7,7 +7,7 @@ import orjson
 import sqlalchemy as sa
 
 from clients.webhooks.signature import sign
-from storage.country_ring import country_history
+from storage.network.country_ring import country_history
 from storage.schema import InboundPushTable, NetworkEventTable
 from storage.statement import Query, table
 from tests.world import World

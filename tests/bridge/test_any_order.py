@@ -14,8 +14,8 @@ from operations.services.issuing.drawn_esim import DrawnEsim
 from operations.services.issuing.intent_purpose import IntentPurpose
 from operations.services.issuing.ledger import settle_issued
 from storage.connection import Connection
-from storage.intents import IntentRow
-from storage.issuance import NewIssuance, begin_issuance
+from storage.issuing.intents import IntentRow
+from storage.issuing.issuance import NewIssuance, begin_issuance
 from tests.bridge.operator import Operator, open_operator, used_of
 from tests.bridge.pushing import place
 from tests.world import NOON

@@ -16,7 +16,7 @@ from clients.sandbox.ocs.entities import Line
 from clients.sandbox.ocs.faults import Fault
 from clients.webhooks.addresses import parse_networks
 from clients.webhooks.sender import Sender
-from storage.network_tables import EarlySightingTable
+from storage.network.network_tables import EarlySightingTable
 from storage.statement import Query, table
 from tests.bridge.operator import ACCOUNT, DRAW, GIB, RESELLER, WEBHOOK, Operator, open_operator, used_of
 from tests.bridge.pushing import kept, place, status

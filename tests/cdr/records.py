@@ -8,8 +8,8 @@ import httpx
 import sqlalchemy as sa
 
 from storage.connection import Connection
-from storage.invoice_periods import list_periods
-from storage.money_tables import CdrEventTable, CdrMonthTable, CdrSumTable
+from storage.money.invoice_periods import list_periods
+from storage.money.money_tables import CdrEventTable, CdrMonthTable, CdrSumTable
 from storage.statement import Query, table
 
 INGEST, AGGREGATE, PERIODS = "/v1/cdr/ingest", "/v1/cdr/aggregate", "/v1/invoices/periods"

@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 
 from registry.limits import Tier
 from registry.restrictions import Restrictions
-from storage.cdr_sums import month_lines
+from storage.money.cdr_sums import month_lines
 from tests.cdr.records import INGEST, PERIODS, Json, Raw, assert_exact, event, everything, iccid, month, send
 from tests.world import NOON, Credentials, World
 

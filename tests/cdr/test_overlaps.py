@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from registry.ids import Ids
 from registry.limits import Tier
-from storage.cdr_events import CdrEvent, ingest
+from storage.money.cdr_events import CdrEvent, ingest
 from storage.store import Store, open_store
 from tests.cdr.records import assert_exact, everything, iccid, send
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite

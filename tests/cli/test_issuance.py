@@ -12,8 +12,8 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from storage.audit import AUDIT
-from storage.reconciling import hand_over
+from storage.calls.audit import AUDIT
+from storage.issuing.reconciling import hand_over
 from storage.statement import Query
 from storage.store import open_store
 from tests.cli.network import network

@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from storage.connections import find_connection
-from storage.sealed_fields import OWN_TOKEN_FIELD, claim_field
-from storage.sealing import Keyring
+from storage.network.connections import find_connection
+from storage.secrets.sealed_fields import OWN_TOKEN_FIELD, claim_field
+from storage.secrets.sealing import Keyring
 from storage.session import Session
 from storage.statement import postgresql_dialect
 from tests.cli.hook import listening

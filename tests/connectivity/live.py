@@ -4,7 +4,7 @@ import orjson
 
 from operations.connectivity.plans import TEST_PLANS
 from operations.services.issuing.esim_profile import Profile, seal_profile
-from storage.intents import IntentRow, insert_intent
+from storage.issuing.intents import IntentRow, insert_intent
 from tests.world import World
 
 ICCID = "8988303000000912345"

@@ -11,7 +11,7 @@ import pytest
 from inline_snapshot import Is, snapshot
 
 from registry.limits import Tier
-from storage.outbox import Outcome, ack, claim
+from storage.webhooks.outbox import Outcome, ack, claim
 from tests.clients.webhooks.receiver import receiver, status
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.deliveries.post_office import PostOffice, open_post_office, read

@@ -10,13 +10,13 @@ from operations.services.people.api_key import new_api_key
 from registry.catalogue import AnyOperation
 from registry.limits import Role, Tier
 from registry.restrictions import UNRESTRICTED, Restrictions
-from storage.accounts import add_member, create_organisation, create_person, set_connection
 from storage.connection import Connection
-from storage.grants import Grant, insert_grant
-from storage.keys import insert_key
-from storage.onboarding import save_details
-from storage.restrictions import write_restrictions
-from storage.sealed_fields import OWN_TOKEN_FIELD
+from storage.people.accounts import add_member, create_organisation, create_person, set_connection
+from storage.people.grants import Grant, insert_grant
+from storage.people.keys import insert_key
+from storage.people.onboarding import save_details
+from storage.people.restrictions import write_restrictions
+from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
 from tests.contract.fleet import ACCOUNT, ALPINE, SIBLING, UNKNOWN_ICCID
 from tests.contract.founding import OPERATOR
 from tests.contract.stage import ID, INTERNAL, SHOP, House, Input, Stage

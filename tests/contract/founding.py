@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 from operations.services.people.api_key import new_api_key
 from registry.limits import Role, Tier
-from storage.accounts import add_member, create_organisation, create_person, set_connection
 from storage.connection import Connection
-from storage.keys import insert_key
-from storage.onboarding import save_details
-from storage.sealed_fields import OWN_TOKEN_FIELD
-from storage.upstream_objects import Kind, add_upstream_object
+from storage.network.upstream_objects import Kind, add_upstream_object
+from storage.people.accounts import add_member, create_organisation, create_person, set_connection
+from storage.people.keys import insert_key
+from storage.people.onboarding import save_details
+from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
 from tests.contract.fleet import ACCOUNT, Own
 from tests.world import Credentials, World
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from operations.services.secret_token import digest_of, new_token
 from registry.limits import Tier
-from storage.schedule_reports import ask_report
-from storage.schedules import NewSchedule, insert_schedule
+from storage.reports.schedule_reports import ask_report
+from storage.reports.schedules import NewSchedule, insert_schedule
 from tests.world import Credentials, World
 
 Input = dict[str, Any]

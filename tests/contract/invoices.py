@@ -3,8 +3,8 @@
 from typing import Any
 
 from operations.invoicing.invoice.making import Wanted, make_invoice
-from storage.cdr_events import CdrEvent, ingest
-from storage.invoice_periods import list_periods
+from storage.money.cdr_events import CdrEvent, ingest
+from storage.money.invoice_periods import list_periods
 from tests.world import Credentials, World
 
 Input = dict[str, Any]

@@ -6,10 +6,10 @@ import orjson
 
 from clients.payments.records import NewCheckout
 from operations.services.issuing.esim_profile import Profile, seal_profile
-from storage.issuance import Drawn, NewIssuance, begin_issuance, issue
-from storage.order_queue import Esim, Paid, claim_order, make_ready, pay_order, send_order
-from storage.orders import NewOrder, insert_order, name_session
-from storage.storefronts import find_storefront
+from storage.issuing.issuance import Drawn, NewIssuance, begin_issuance, issue
+from storage.shop.order_queue import Esim, Paid, claim_order, make_ready, pay_order, send_order
+from storage.shop.orders import NewOrder, insert_order, name_session
+from storage.shop.storefronts import find_storefront
 from tests.contract.fleet import ACCOUNT, drawn
 from tests.contract.shops import TEMPLATE, plan, shop_by_id
 from tests.world import Credentials, World

@@ -9,8 +9,8 @@ from clients.sandbox.payments.onboarding import authorize_oauth, open_standard_a
 from clients.sandbox.payments.trouble import open_review
 from operations.billing.identity_sessions import NewSession
 from operations.billing.oauth_begin import digest_of
-from storage.connect_states import ConnectState, insert_state
-from storage.identity_sessions import IdentitySession, insert_session
+from storage.money.connect_states import ConnectState, insert_state
+from storage.money.identity_sessions import IdentitySession, insert_session
 from tests.contract.intelligence import INTELLIGENCE
 from tests.contract.invoices import INVOICED
 from tests.contract.orders import ORDERS

@@ -23,9 +23,9 @@ from registry.model import Document
 from registry.operation import Auth
 from registry.policy import period_of
 from registry.ports import Claims, SharedSecrets
-from storage.affiliates import join
-from storage.invitations import keep_invitation
-from storage.issuance import Drawn, NewIssuance, begin_issuance, issue
+from storage.issuing.issuance import Drawn, NewIssuance, begin_issuance, issue
+from storage.people.affiliates import join
+from storage.people.invitations import keep_invitation
 from tests.contract.fleet import ACCOUNT, FJORD, Own, drawn, new_network, opened
 from tests.contract.founding import found
 from tests.contract.payments import prepared, signature

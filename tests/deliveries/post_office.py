@@ -15,8 +15,8 @@ from clients.webhooks.addresses import parse_networks
 from clients.webhooks.sender import Sender
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
-from storage.events import NewEvent, emit
 from storage.store import Store
+from storage.webhooks.events import NewEvent, emit
 from tests.world import CountingIds, Credentials, SettableClock, World, open_world
 from transports.chores import Chore
 from transports.retention import retention

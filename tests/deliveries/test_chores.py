@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from storage.jobs import due_at
-from storage.listener import Listener
+from storage.webhooks.listener import Listener
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import PostOffice
 from tests.deliveries.test_worker import until

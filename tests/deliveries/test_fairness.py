@@ -10,10 +10,10 @@ from clients.webhooks.sender import Sender
 from operations.services.webhooks.delivery import Claimed
 from registry.limits import Tier
 from storage.connection import Connection
-from storage.events import NewEvent, emit
-from storage.fair_share import HEADS, HELD, LOOK_MS, OLDEST, choose
-from storage.outbox import CLAIM, LEASE_MS, claim
 from storage.statement import Statement, Value, postgresql_dialect, sqlite_dialect
+from storage.webhooks.events import NewEvent, emit
+from storage.webhooks.fair_share import HEADS, HELD, LOOK_MS, OLDEST, choose
+from storage.webhooks.outbox import CLAIM, LEASE_MS, claim
 from tests.clients.webhooks.receiver import Receiver, receiver, status
 from tests.deliveries.post_office import LOOPBACK, PostOffice, read
 from tests.deliveries.transaction import Opened, fetched, told

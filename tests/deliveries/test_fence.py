@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from storage.connection import Connection
-from storage.endpoints import FAILING_SECONDS, insert_endpoint
-from storage.events import NewEvent, emit
-from storage.outbox import LEASE_MS, Leased, Outcome, Verdict, ack, claim, give_back
+from storage.webhooks.endpoints import FAILING_SECONDS, insert_endpoint
+from storage.webhooks.events import NewEvent, emit
+from storage.webhooks.outbox import LEASE_MS, Leased, Outcome, Verdict, ack, claim, give_back
 from tests.deliveries.transaction import Opened, fetched
 from tests.world import CountingIds, SettableClock
 

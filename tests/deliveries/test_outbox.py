@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from storage.connection import Connection
-from storage.events import NewEvent, emit
-from storage.outbox import LEASE_MS, Batch, Leased, Outcome, Verdict, ack, claim, give_back, next_due
+from storage.webhooks.events import NewEvent, emit
+from storage.webhooks.outbox import LEASE_MS, Batch, Leased, Outcome, Verdict, ack, claim, give_back, next_due
 from tests.deliveries.post_office import PostOffice
 
 pytestmark = pytest.mark.anyio

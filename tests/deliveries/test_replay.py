@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from storage.connection import Connection
-from storage.deliveries import REPLAY, REPLAYED_AT_ONCE, replay
 from storage.statement import sqlite_dialect
+from storage.webhooks.deliveries import REPLAY, REPLAYED_AT_ONCE, replay
 from tests.databases import migrated_sqlite
 from tests.deliveries.test_fairness import numbers
 from tests.deliveries.transaction import Opened, fetched, on_sqlite, told

@@ -15,12 +15,12 @@ import sqlalchemy as sa
 
 from clients.webhooks.schedule import DELAYS
 from storage.connection import Connection
-from storage.endpoints import rotate_secret
-from storage.listener import open_listener
-from storage.outbox import next_due
 from storage.schema import AuditTable, ClaimTable
 from storage.statement import Query, table
 from storage.store import open_store
+from storage.webhooks.endpoints import rotate_secret
+from storage.webhooks.listener import open_listener
+from storage.webhooks.outbox import next_due
 from tests.clients.webhooks.receiver import Answer, receiver, status
 from tests.databases import sqlite_url
 from tests.deliveries.post_office import JitterIds, PostOffice, read

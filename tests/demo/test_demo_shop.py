@@ -18,7 +18,7 @@ from clients.sandbox.ocs.seed.zones import countries_of
 from operations.connectivity.shapes import BYTES_PER_MB
 from operations.services.demo.logo import demo_logo
 from operations.services.demo.shop import PLANS
-from storage.storefronts import published
+from storage.shop.storefronts import published
 from tests.databases import migrated_sqlite
 from tests.pages.site import HTTP
 from tests.world import CountingIds, SettableClock

@@ -19,8 +19,8 @@ from operations.services.people.signing_keys import LONGEST_USE_SECONDS
 from operations.services.people.verifications import CODE_MINUTES, MOST_TRIES, SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NETWORK
 from operations.setup.onboarding_account import TRIES_PER_HOUR
 from operations.setup.sign_up import SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_NETWORK
-from storage.commissions import RATE_BPS
-from storage.refresh_tokens import SAME_MOMENT_SECONDS, SLIDING_SECONDS
+from storage.money.commissions import RATE_BPS
+from storage.people.refresh_tokens import SAME_MOMENT_SECONDS, SLIDING_SECONDS
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import done, find, shell
 from tests.people import Person, code_in, console_of

@@ -48,9 +48,9 @@ from operations.intelligence.sheets.every import SHEETS
 from operations.services.network.usage_weeks import FRESH_SECONDS
 from operations.services.network.windows import MOST_DAYS
 from registry.limits import Limits
-from storage.endpoints import FAILING_SECONDS
-from storage.schedule_reports import EVENTS_KEPT_SECONDS, REPORTS_KEPT, RUNS_PER_HOUR
-from storage.schedules import MOST_SCHEDULES
+from storage.reports.schedule_reports import EVENTS_KEPT_SECONDS, REPORTS_KEPT, RUNS_PER_HOUR
+from storage.reports.schedules import MOST_SCHEDULES
+from storage.webhooks.endpoints import FAILING_SECONDS
 from tests.cli.hook import listening
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, find, others, shell

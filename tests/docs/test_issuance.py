@@ -16,8 +16,8 @@ from operations.services.issuing.purpose import MANUAL, NO_INVENTORY
 from operations.services.issuing.reconciliation import LATER_SECONDS, PATIENCE_SECONDS, SOON_SECONDS
 from operations.services.issuing.rollback import NotIssued
 from operations.services.issuing.stock import FRESH_SECONDS
-from storage.issuance import State
-from storage.replicas import LEASE_SECONDS
+from storage.calls.replicas import LEASE_SECONDS
+from storage.issuing.issuance import State
 from tests.cli.network import network
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import as_reader, done, find

@@ -18,7 +18,7 @@ from operations.storefronts.storefront_fields import MOST_LOGO
 from operations.storefronts.storefronts import MOST_STOREFRONTS
 from registry.limits import Limits
 from registry.operation import Auth
-from storage.order_status import OrderStatus
+from storage.shop.order_status import OrderStatus
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.conftest import STOREFRONT_KEY
 from tests.docs.reader import as_reader, done, find

@@ -7,8 +7,8 @@ import pytest
 
 from operations.invoicing.invoice.document import set_pdf
 from operations.invoicing.invoice.sheet import MOST_LISTED, sheet_of
-from storage.invoice_lines import InvoiceLineRow
-from storage.invoices import Invoice
+from storage.money.invoice_lines import InvoiceLineRow
+from storage.money.invoices import Invoice
 from tests.documents.reader import Page, pages_of
 from tests.documents.stage import invoiced
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from registry.clock import SystemClock
 from registry.ids import Ids, SystemIds
-from storage.connect import attach_account
 from storage.connection import Connection
+from storage.money.connect import attach_account
 from storage.store import Store
 from tests.endurance.receivers import MANNERS, Manner, Receiver, Receivers
 from tests.kill.stage import found, listen

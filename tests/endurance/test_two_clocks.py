@@ -15,11 +15,11 @@ from operations.intelligence.scheduling.runs import ScheduleRuns
 from operations.services.issuing.reconciliation import Reconciliation
 from registry.limits import TIERS, Limits, Tier, TierLimits
 from registry.policy import period_of
+from storage.calls.quota import read_used
 from storage.connection import Connection
-from storage.events import NewEvent, emit
-from storage.quota import read_used
 from storage.schema import DeliveryTable
 from storage.statement import Query, table
+from storage.webhooks.events import NewEvent, emit
 from tests.deliveries.post_office import LOOPBACK, QUICK
 from tests.endurance.two_clocks import ACCOUNT, Pair, open_pair
 from tests.replicas.receivers import receiving

@@ -15,8 +15,8 @@ from clients.sandbox.ocs.state import World as Network
 from operations.catalogue import CATALOGUE
 from operations.services.issuing.reconciliation import Reconciliation
 from registry.limits import Limits, Tier
-from storage.events import list_events
-from storage.issuance import IssuanceRow, find_issuance
+from storage.issuing.issuance import IssuanceRow, find_issuance
+from storage.webhooks.events import list_events
 from tests.world import Credentials, World, open_world
 
 ACCOUNT, OTHER_ACCOUNT = 8101, 8102

@@ -11,9 +11,9 @@ from clients.ocs.moment import wire_time
 from clients.ocs.wire.package import Package
 from clients.ocs.wire.subscriber import Subscriber
 from operations.services.issuing.evidence import Scene, by_iccid, judge
-from storage.issuance import IssuanceRow
-from storage.reconciling import Known
-from storage.stock import Look
+from storage.issuing.issuance import IssuanceRow
+from storage.issuing.reconciling import Known
+from storage.issuing.stock import Look
 
 SENT = 1_800_014_400.0
 DAY, TEMPLATE = 86_400, 55010

@@ -8,7 +8,7 @@ import pytest
 from operations.services.issuing.reconciliation import MOST_SUSPECTS, Pace, Reconciliation
 from operations.services.issuing.survey import AT_ONCE
 from registry.limits import Tier
-from storage.issuance import find_issuance
+from storage.issuing.issuance import find_issuance
 from tests.evidence.crooked_road import CrookedRoad, crooked
 from tests.evidence.issuing import ACCOUNT, AFFECT, HOUR, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
 from tests.world import Credentials

@@ -7,7 +7,7 @@ import pytest
 
 from clients.sandbox.ocs.entities import Line
 from registry.limits import Tier
-from storage.placed import keep_placed, placed_among
+from storage.issuing.placed import keep_placed, placed_among
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, TEMPLATE, Issuing, open_issuing
 from transports.retention import PLACED_SECONDS, retention
 

@@ -10,8 +10,8 @@ from clients.sandbox.ocs import packages
 from operations.services.issuing.reconciliation import Reconciliation, apply, find_out
 from operations.services.issuing.survey import Survey
 from registry.limits import Tier
-from storage.accounts import set_connection
-from storage.reconciling import Place, claim_unknown
+from storage.issuing.reconciling import Place, claim_unknown
+from storage.people.accounts import set_connection
 from tests.databases import migrated_postgres
 from tests.evidence.issuing import ACCOUNT, HOUR, MINUTE, OTHER_ACCOUNT, OTHER_TEMPLATE, Issuing, open_issuing
 

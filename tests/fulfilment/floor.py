@@ -13,12 +13,12 @@ from clients.sandbox.ocs.faults import Fault
 from operations.deps import Deps
 from operations.services.issuing.reconciliation import Reconciliation
 from operations.services.shop.order_fulfilment import Fulfilment
-from storage.events import list_events
-from storage.issuance import IssuanceRow, find_issuance
-from storage.orders import OrderRow
-from storage.orphans import any_orphans, recover_orphans
-from storage.replicas import LEASE_SECONDS, renew
+from storage.calls.orphans import any_orphans, recover_orphans
+from storage.calls.replicas import LEASE_SECONDS, renew
+from storage.issuing.issuance import IssuanceRow, find_issuance
+from storage.shop.orders import OrderRow
 from storage.store import Store
+from storage.webhooks.events import list_events
 from tests.top_ups.counter import ACCOUNT, BUYER, Counter, open_counter
 
 DRAW = "affectPackageToSubscriber"

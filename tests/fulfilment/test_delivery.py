@@ -10,8 +10,8 @@ from operations.services.issuing.esim_profile import open_profile
 from operations.services.shop.checkout import begin_order
 from operations.services.shop.order_fulfilment import Fulfilment
 from registry.limits import Limits, Role
-from storage.accounts import add_member, create_person, set_connection
-from storage.storefronts import write_storefront
+from storage.people.accounts import add_member, create_person, set_connection
+from storage.shop.storefronts import write_storefront
 from tests.fulfilment.floor import ACCOUNT, BUYER, DRAW, HOUR, MINUTE, Floor
 from tests.top_ups.counter import NORDIC
 

@@ -8,8 +8,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 import pytest
 
 from registry.errors import StoreUnavailable
+from storage.calls.replicas import renew
 from storage.connection import Connection
-from storage.replicas import renew
 from storage.store import Store
 from tests.fulfilment.floor import MINUTE, Floor
 

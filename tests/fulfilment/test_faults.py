@@ -10,10 +10,10 @@ import sqlalchemy as sa
 
 from operations.services.shop.order_fulfilment import Fulfilment
 from registry.errors import StoreUnavailable
+from storage.calls.replicas import renew
 from storage.connection import Connection
-from storage.order_queue import LEASE_MS
-from storage.orders import ORDER
-from storage.replicas import renew
+from storage.shop.order_queue import LEASE_MS
+from storage.shop.orders import ORDER
 from storage.statement import Command
 from tests.fulfilment.floor import BUYER, Floor
 from tests.issuance.road import Gate

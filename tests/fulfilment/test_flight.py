@@ -6,7 +6,7 @@ import pytest
 
 from operations.services.shop.order_fulfilment import AT_ONCE, Fulfilment
 from registry.limits import Limits
-from storage.order_queue import LEASE_MS, claim_order
+from storage.shop.order_queue import LEASE_MS, claim_order
 from tests.fulfilment.floor import DRAW, Floor
 from tests.fulfilment.test_stock import sold
 from tests.issuance.road import Gate

@@ -10,9 +10,9 @@ from clients.payments.records import CheckoutSession
 from clients.sandbox.payments.hooks import signed
 from operations.services.payments.payments_sync import bring_up_to_date
 from operations.services.shop.order_payment import take_checkout
-from storage.connect import forget_account
-from storage.order_queue import sweep_pending
-from storage.orders import find_order
+from storage.money.connect import forget_account
+from storage.shop.order_queue import sweep_pending
+from storage.shop.orders import find_order
 from tests.fulfilment.floor import BUYER, HOUR, MINUTE, Floor
 
 pytestmark = pytest.mark.anyio

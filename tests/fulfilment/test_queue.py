@@ -5,7 +5,7 @@ import pytest
 
 from operations.services.shop.order_payment import take_checkout
 from operations.services.shop.order_purpose import NotOurs, OrderPurpose
-from storage.order_queue import (
+from storage.shop.order_queue import (
     LEASE_MS,
     begin_refund,
     claim_order,
@@ -20,7 +20,7 @@ from storage.order_queue import (
     unsend_order,
     work_later,
 )
-from storage.order_queue import Esim as Kept
+from storage.shop.order_queue import Esim as Kept
 from tests.fulfilment.floor import Floor
 
 pytestmark = pytest.mark.anyio

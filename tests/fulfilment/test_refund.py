@@ -5,7 +5,7 @@ import pytest
 from clients.sandbox.payments.refunding import fail_refund
 from clients.sandbox.payments.trouble import open_dispute
 from operations.services.payments.payments_sync import bring_up_to_date
-from storage.order_queue import owe_again
+from storage.shop.order_queue import owe_again
 from tests.fulfilment.floor import HOUR, MINUTE, Floor
 
 pytestmark = pytest.mark.anyio

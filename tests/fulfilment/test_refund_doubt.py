@@ -13,7 +13,7 @@ from operations.services.payments.payments_sync import bring_up_to_date
 from operations.services.shop.order_refund import OrderRefund, charge_of
 from registry.payments_errors import PaymentsRefused
 from registry.ports import Conclusion
-from storage.order_queue import claim_order, fail_order, owe_again
+from storage.shop.order_queue import claim_order, fail_order, owe_again
 from tests.fulfilment.floor import HOUR, MINUTE, Floor
 from tests.fulfilment.test_payment import on_the_wire, take, tell
 from tests.fulfilment.test_refund import FAILED, failing

@@ -9,8 +9,8 @@ from operations.services.issuing.settlement import Settlement, settle
 from operations.services.shop.order_purpose import FULFIL, OrderPurpose
 from operations.services.shop.order_settlement import Decision, settle_order
 from registry.errors import Conflict, NotFound
-from storage.order_queue import review_order
-from storage.orders import OrderRow
+from storage.shop.order_queue import review_order
+from storage.shop.orders import OrderRow
 from tests.fulfilment.floor import BUYER, Floor
 from transports.metrics import Metrics
 from transports.tally import Tally

@@ -10,8 +10,8 @@ from clients.sandbox.payments.cards import Card
 from clients.sandbox.payments.paying import make_charge
 from operations.services.shop.order_payment import take_checkout
 from storage.connection import Connection
-from storage.issuance import Holder, holders_of
-from storage.orders import NewOrder, insert_order, name_session
+from storage.issuing.issuance import Holder, holders_of
+from storage.shop.orders import NewOrder, insert_order, name_session
 from tests.fulfilment.floor import ACCOUNT, PRICE, Floor
 from tests.top_ups.counter import BUYER, GOOD_CARD, NORDIC
 

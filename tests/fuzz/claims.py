@@ -10,8 +10,8 @@ from hypothesis.stateful import invariant, rule
 from registry.catalogue import AnyOperation
 from registry.limits import Tier
 from registry.policy import DAY
-from storage.claims import freeze_orphans, sweep_claims
-from storage.replicas import renew
+from storage.calls.claims import freeze_orphans, sweep_claims
+from storage.calls.replicas import renew
 from tests.fuzz.seat import Machine
 from tests.registry import things
 from tests.registry.bench import Bench, open_bench

@@ -10,7 +10,7 @@ from registry.limits import Limits, Tier, TierLimits
 from registry.policy import DAY, period_of
 from registry.ports import Period
 from registry.restrictions import Restrictions
-from storage.quota import read_used
+from storage.calls.quota import read_used
 from tests.fuzz.seat import Machine
 from tests.registry import things
 from tests.registry.bench import Bench, Replica, Said, open_bench

@@ -10,7 +10,7 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from registry.call import Surface
 from registry.catalogue import AnyOperation
-from storage.confirm import sweep_tokens
+from storage.calls.confirm import sweep_tokens
 from tests.fuzz.seat import Machine
 from tests.registry import things
 from tests.registry.bench import Bench, Said, open_bench

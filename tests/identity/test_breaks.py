@@ -9,8 +9,8 @@ import pytest
 from operations.services.people.consents import asked
 from operations.services.people.session_tokens import console_token
 from registry.limits import Role
-from storage.grants import grants_of
-from storage.members import end_membership
+from storage.people.grants import grants_of
+from storage.people.members import end_membership
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.identity.house import House, open_house
 from tests.identity.test_client_documents import programs_page

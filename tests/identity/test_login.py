@@ -9,7 +9,7 @@ from mcp.shared.auth import OAuthMetadata
 
 from operations.services.people.consents import Asked, asked, deny
 from operations.services.people.session_tokens import console_token
-from storage.grants import grants_of
+from storage.people.grants import grants_of
 from tests.identity.house import CALLBACK, STATE, House, answered
 from tests.world import NOON, SITE
 

@@ -19,7 +19,7 @@ from operations.services.people.signing_keys import keys_at, private_key, sign
 from operations.services.secret_token import digest_of
 from registry.errors import BadRequest, NotFound
 from registry.limits import Tier
-from storage.sealed_fields import signing_key_field
+from storage.secrets.sealed_fields import signing_key_field
 from tests.clients.identity.provider import b64, signed
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.identity.house import CALLBACK, STATE, VERIFIER, House, answered, challenge_of, open_house

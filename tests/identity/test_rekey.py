@@ -10,9 +10,9 @@ from operations.services.people.letters import open_letter, put_in_queue, seal_l
 from operations.services.people.signing_keys import keys_at
 from storage.connection import Connection
 from storage.mail import take_mails
-from storage.rekey import COLUMNS, count_of_key, count_older, reseal
-from storage.sealed_rows import newest_key_ids
-from storage.sealing import Keyring
+from storage.secrets.rekey import COLUMNS, count_of_key, count_older, reseal
+from storage.secrets.sealed_rows import newest_key_ids
+from storage.secrets.sealing import Keyring
 from tests.identity.house import House
 from tests.world import NOON
 

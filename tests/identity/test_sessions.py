@@ -14,7 +14,7 @@ from clients.identity.jwks import JwksCache
 from clients.identity.tokens import Verifier
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Role, Tier
-from storage.accounts import create_person
+from storage.people.accounts import create_person
 from tests.clients.identity.provider import ISSUER, OTHER_RSA_KEY, Provider, claims, rsa_jwk, signed
 from tests.identity import session_only
 from tests.running import running

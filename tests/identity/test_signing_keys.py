@@ -13,8 +13,8 @@ from operations.deps import Deps
 from operations.services.people.signing_keys import key_set, keys_at, rotate
 from registry.clock import SystemClock
 from registry.ids import SystemIds
-from storage.sealing import Keyring
-from storage.signing_keys import sweep_signing_keys
+from storage.people.signing_keys import sweep_signing_keys
+from storage.secrets.sealing import Keyring
 from tests.cli.reseller import said
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.identity.house import House, open_house

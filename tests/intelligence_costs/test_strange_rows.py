@@ -11,7 +11,7 @@ from clients.sandbox.ocs.desk import Answer
 from clients.sandbox.ocs.sandbox import Sandbox
 from operations.intelligence import high_cost_subscribers
 from registry.limits import Tier
-from storage.accounts import set_connection
+from storage.people.accounts import set_connection
 from tests.intelligence_costs.stage import COSTS, PACKAGES, WINDOW, Stage, open_stage
 
 pytestmark = pytest.mark.anyio

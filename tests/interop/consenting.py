@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from operations.services.people.consents import allow
-from storage.accounts import list_members
+from storage.people.accounts import list_members
 from tests.running import Running
 from transports.service import Service, build_service
 from transports.settings import load_settings

@@ -8,8 +8,8 @@ from inline_snapshot import snapshot
 
 from operations.services.payments.platform_fees import fee_bps_of
 from registry.limits import Tier
-from storage.connect import attach_account
-from storage.fee_rates import set_fee_bps
+from storage.money.connect import attach_account
+from storage.money.fee_rates import set_fee_bps
 from tests.invoices.billing import CONFIG, Billing
 
 pytestmark = pytest.mark.anyio

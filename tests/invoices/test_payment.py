@@ -7,7 +7,7 @@ import pytest
 
 from clients.payments.records import ProcessorInvoice
 from operations.services.payments.invoice_payment import take_payment
-from storage.invoices import begin_sending, find_invoice
+from storage.money.invoices import begin_sending, find_invoice
 from tests.invoices.billing import Billing
 from tests.invoices.test_sending import TO
 

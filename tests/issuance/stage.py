@@ -21,11 +21,11 @@ from registry.limits import Limits, Tier
 from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.policy import period_of
+from storage.calls.journal import StoreJournal
+from storage.calls.quota import QuotaBlocks, read_used
+from storage.calls.replicas import renew
 from storage.connection import Connection
-from storage.issuance import ISSUANCE
-from storage.journal import StoreJournal
-from storage.quota import QuotaBlocks, read_used
-from storage.replicas import renew
+from storage.issuing.issuance import ISSUANCE
 from storage.statement import Query
 from tests.issuance.road import Road
 from tests.world import HOST, Credentials, World, open_world

@@ -7,10 +7,10 @@ import pytest
 from inline_snapshot import snapshot
 
 from operations.services.issuing.settlement import Settlement, look_up, settle
-from storage.issuance import IssuanceRow, find_issuance
-from storage.orphans import recover_orphans
-from storage.reconciling import unsettled
-from storage.replicas import LEASE_SECONDS
+from storage.calls.orphans import recover_orphans
+from storage.calls.replicas import LEASE_SECONDS
+from storage.issuing.issuance import IssuanceRow, find_issuance
+from storage.issuing.reconciling import unsettled
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import DRAW, INTENTS, Stage, untold, whole
 from tests.registry import ledgers

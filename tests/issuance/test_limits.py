@@ -12,8 +12,8 @@ from registry.errors import QuotaExceeded, StoreUnavailable
 from registry.limits import Tier
 from registry.policy import period_of
 from registry.ports import Entry
+from storage.calls.journal import OWED_OPENINGS, StoreJournal
 from storage.connection import Connection
-from storage.journal import OWED_OPENINGS, StoreJournal
 from storage.store import Store
 from tests.issuance.stage import ACCOUNT, INTENTS, PLAN, open_stage
 from tests.world import World, open_world

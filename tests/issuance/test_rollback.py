@@ -10,10 +10,10 @@ from inline_snapshot import snapshot
 from clients.sandbox.ocs.faults import Fault
 from registry.limits import Tier
 from registry.policy import DAY
-from storage.accounts import set_connection
-from storage.issuance import Drawn, NewIssuance, begin_issuance, issue
-from storage.orphans import recover_orphans
-from storage.replicas import LEASE_SECONDS
+from storage.calls.orphans import recover_orphans
+from storage.calls.replicas import LEASE_SECONDS
+from storage.issuing.issuance import Drawn, NewIssuance, begin_issuance, issue
+from storage.people.accounts import set_connection
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import ACCOUNT, DELETE, DRAW, ISSUE, TEMPLATE, WRITES, Stage, another_process, untold
 

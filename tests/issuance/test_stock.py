@@ -7,7 +7,7 @@ from clients.sandbox.ocs.faults import Fault
 from operations.services.network.reached import Upstream
 from operations.services.network.upstream import reach_for
 from registry.errors import OcsError, Refusal
-from storage.stock import Look
+from storage.issuing.stock import Look
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import ACCOUNT, Stage
 

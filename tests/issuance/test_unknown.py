@@ -16,8 +16,8 @@ from clients.ocs.settings import OcsSettings
 from clients.sandbox.ocs.faults import Fault
 from registry.limits import Role
 from registry.policy import DAY
-from storage.orphans import recover_orphans
-from storage.replicas import LEASE_SECONDS, leave
+from storage.calls.orphans import recover_orphans
+from storage.calls.replicas import LEASE_SECONDS, leave
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import DRAW, Stage, another_process, untold, whole
 from tests.registry import ledgers

@@ -5,10 +5,10 @@ from typing import NamedTuple
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.connection import Connection
-from storage.order_queue import Paid, pay_order
-from storage.orders import NewOrder, insert_order, name_session
+from storage.shop.order_queue import Paid, pay_order
+from storage.shop.orders import NewOrder, insert_order, name_session
+from storage.shop.storefront_plans import StorefrontPlan
 from storage.store import open_store
-from storage.storefront_plans import StorefrontPlan
 from tests.kill.network import Drawn
 from tests.kill.stage import Stage
 from tests.simulation.shops import Shop, open_shop

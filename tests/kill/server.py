@@ -22,8 +22,8 @@ import orjson
 from clients.ocs.pool import OcsPool, ocs_limits
 from operations.services.issuing.reconciliation import Reconciliation
 from operations.services.shop.order_fulfilment import Fulfilment
-from storage.orphans import recover_orphans
-from storage.replicas import renew
+from storage.calls.orphans import recover_orphans
+from storage.calls.replicas import renew
 from tests.kill.clock import SharedClock
 from tests.kill.trap import Point, Trap, TrappedJournal, TrappedOutbound
 from transports.app import Application

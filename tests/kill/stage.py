@@ -15,13 +15,13 @@ from operations.services.people.api_key import new_api_key
 from registry.clock import SystemClock
 from registry.ids import Ids, SystemIds
 from registry.limits import Role, Tier
-from storage.accounts import add_member, create_organisation, create_person
 from storage.connection import Connection
-from storage.endpoints import insert_endpoint
-from storage.keys import insert_key
-from storage.sealed_fields import webhook_secret_field
-from storage.sealing import Keyring
+from storage.people.accounts import add_member, create_organisation, create_person
+from storage.people.keys import insert_key
+from storage.secrets.sealed_fields import webhook_secret_field
+from storage.secrets.sealing import Keyring
 from storage.store import open_store
+from storage.webhooks.endpoints import insert_endpoint
 from tests.databases import migrated_postgres, migrated_sqlite
 from tests.kill.network import TOKEN, Network
 from tests.kill.servers import Nursery, Servers

@@ -18,7 +18,7 @@ from operations.services.people.letters import put_in_queue, seal_letter
 from registry.errors import StoreUnavailable
 from storage.connection import Connection
 from storage.mail import MAIL, drop_mail
-from storage.sealing import Keyring, new_key_setting
+from storage.secrets.sealing import Keyring, new_key_setting
 from storage.statement import Command, Query
 from storage.store import Store, open_store
 from tests.databases import migrated_sqlite

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from storage.accounts import create_organisation, create_person
 from storage.connection import Connection
 from storage.named import Named
+from storage.people.accounts import create_organisation, create_person
 from storage.schema import (
     AccessGrantTable,
     AllowanceTable,

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from registry.limits import Tier
-from storage.accounts import set_connection
+from storage.people.accounts import set_connection
 from tests.mcp.house import ERAS, MODERN, House, open_house, request
 from tests.mcp.notes import GATES, Gate, every
 from tests.mcp.wire import Wire

@@ -19,10 +19,10 @@ from operations.services.network.upstream import reach_for
 from operations.services.shop.order_purpose import FULFIL, OrderPurpose
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
-from storage.order_queue import Paid, claim_order, fail_order, pay_order
-from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session
-from storage.storefront_plans import StorefrontPlan, put_plan
-from storage.storefronts import Storefront, insert_storefront
+from storage.shop.order_queue import Paid, claim_order, fail_order, pay_order
+from storage.shop.orders import NewOrder, OrderRow, find_order, insert_order, name_session
+from storage.shop.storefront_plans import StorefrontPlan, put_plan
+from storage.shop.storefronts import Storefront, insert_storefront
 from tests.issuance.road import Road
 from tests.issuance.stage import ACCOUNT, TEMPLATE, Stage
 from tests.world import open_world

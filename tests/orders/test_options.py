@@ -6,7 +6,7 @@ from inline_snapshot import snapshot
 
 from clients.sandbox.ocs.faults import Fault
 from storage.connection import Connection
-from storage.shop_tables import StorefrontTable
+from storage.shop.shop_tables import StorefrontTable
 from storage.statement import Command, table
 from tests.orders.stage import Shop
 

@@ -4,7 +4,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.sandbox.ocs.faults import Fault
-from storage.accounts import set_connection
+from storage.people.accounts import set_connection
 from tests.issuance.road import Gate, held
 from tests.issuance.stage import DELETE, TEMPLATE, WRITES, untold
 from tests.orders.stage import Shop

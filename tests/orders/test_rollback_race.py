@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from clients.sandbox.ocs.faults import Fault
-from storage.replicas import renew
+from storage.calls.replicas import renew
 from tests.issuance.stage import DELETE, FREE_ESIMS, another_process, at_once
 from tests.orders.stage import KEY, Shop, open_shop
 

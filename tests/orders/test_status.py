@@ -6,10 +6,10 @@ import pytest
 import sqlalchemy as sa
 
 from storage.connection import Connection
-from storage.issuance import ISSUANCE, Drawn, NewIssuance, State, begin_issuance, issue
-from storage.order_lists import list_orders
-from storage.order_status import OrderStatus, status_of
-from storage.orders import ORDER, find_order
+from storage.issuing.issuance import ISSUANCE, Drawn, NewIssuance, State, begin_issuance, issue
+from storage.shop.order_lists import list_orders
+from storage.shop.order_status import OrderStatus, status_of
+from storage.shop.orders import ORDER, find_order
 from storage.statement import Command
 from tests.orders.stage import ACCOUNT, Shop
 

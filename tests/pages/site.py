@@ -11,8 +11,8 @@ import httpx
 from clients.mail.letter import Letter
 from clients.sandbox.mail import MailCatcher
 from registry.limits import Role, Tier
-from storage.accounts import add_member, create_organisation
-from storage.people import keep_person
+from storage.people.accounts import add_member, create_organisation
+from storage.people.people import keep_person
 from tests.databases import migrated_sqlite
 from tests.pages.browser import Browser, Seen
 from tests.world import CountingIds, SettableClock

@@ -4,8 +4,8 @@ import pytest
 
 from registry.limits import Role
 from registry.ports import Claims
-from storage.grants import Grant, grants_of, insert_grant
-from storage.memberships import memberships_of
+from storage.people.grants import Grant, grants_of, insert_grant
+from storage.people.memberships import memberships_of
 from tests.leaving import leave
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA

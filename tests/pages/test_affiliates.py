@@ -3,7 +3,7 @@
 import pytest
 
 from operations.services.payments.commissions import record_platform_fee
-from storage.memberships import memberships_of
+from storage.people.memberships import memberships_of
 from tests.pages.browser import Browser
 from tests.pages.site import Site
 from transports.pages.money import money

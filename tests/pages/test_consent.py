@@ -6,7 +6,7 @@ import pytest
 
 from registry.limits import Role, Scope, Tier
 from registry.ports import Claims
-from storage.grants import grants_of
+from storage.people.grants import grants_of
 from tests.pages.asking import REDIRECT, ask
 from tests.pages.browser import Browser, query_of
 from tests.pages.conftest import ADA

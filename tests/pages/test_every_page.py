@@ -7,7 +7,7 @@ import re
 import pytest
 
 from operations.services.people.browser_sessions import SignedIn
-from storage.grants import Grant, insert_grant
+from storage.people.grants import Grant, insert_grant
 from tests.pages.asking import ask
 from tests.pages.browser import Browser, Seen
 from tests.pages.conftest import ADA

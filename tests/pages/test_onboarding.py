@@ -6,7 +6,7 @@ import pytest
 
 from operations.setup.onboarding_country import CODES
 from registry.limits import Tier
-from storage.accounts import set_connection
+from storage.people.accounts import set_connection
 from tests.pages.browser import Browser
 from tests.pages.site import Site
 from transports.pages.countries import COUNTRIES

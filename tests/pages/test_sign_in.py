@@ -7,7 +7,7 @@ import pytest
 
 from operations.services.people.browser_sessions import IDLE, LIFETIME, NOTED_EVERY
 from operations.services.secret_token import digest_of
-from storage.browser_sessions import find_session
+from storage.people.browser_sessions import find_session
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA
 from tests.pages.site import HTTPS, Site, open_site

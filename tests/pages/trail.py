@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from storage.audit import AUDIT
+from storage.calls.audit import AUDIT
 from storage.connection import Connection
 from storage.statement import Query
 from tests.pages.site import Site

@@ -21,10 +21,10 @@ from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.policy import period_of
 from registry.ports import Claims, SharedSecrets
-from storage.accounts import set_connection
-from storage.journal import StoreJournal
-from storage.quota import QuotaBlocks
-from storage.replicas import renew
+from storage.calls.journal import StoreJournal
+from storage.calls.quota import QuotaBlocks
+from storage.calls.replicas import renew
+from storage.people.accounts import set_connection
 from storage.store import Store
 from tests.registry import ledgers, things
 from tests.registry.ledgers import AuditRow, ClaimRow

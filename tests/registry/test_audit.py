@@ -4,7 +4,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.policy import DAY
-from storage.audit import sweep_audit
+from storage.calls.audit import sweep_audit
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench
 from tests.world import NOON, Credentials

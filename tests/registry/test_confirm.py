@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from registry.limits import Tier
-from storage.confirm import sweep_tokens
+from storage.calls.confirm import sweep_tokens
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench, Said, statuses
 from tests.world import Credentials

@@ -4,7 +4,7 @@ import pytest
 
 from registry.limits import Tier
 from registry.policy import DAY
-from storage.claims import sweep_claims
+from storage.calls.claims import sweep_claims
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench, statuses
 from tests.world import Credentials

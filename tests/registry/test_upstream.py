@@ -4,10 +4,10 @@ import anyio
 import pytest
 
 from registry.policy import DAY
-from storage.accounts import set_connection
-from storage.claims import freeze_orphans
-from storage.directory import StoreDirectory
-from storage.replicas import LEASE_SECONDS, leave, renew
+from storage.calls.claims import freeze_orphans
+from storage.calls.replicas import LEASE_SECONDS, leave, renew
+from storage.people.accounts import set_connection
+from storage.people.directory import StoreDirectory
 from tests.registry import things
 from tests.registry.bench import Bench, Said, statuses
 from tests.registry.things import GATES, Gate

@@ -17,8 +17,8 @@ from operations.services.secret_token import digest_of, new_token
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Tier
 from storage.connection import Connection
-from storage.intelligence_tables import IntelligenceReportTable
-from storage.schedules import NewSchedule, insert_schedule
+from storage.reports.intelligence_tables import IntelligenceReportTable
+from storage.reports.schedules import NewSchedule, insert_schedule
 from storage.statement import Command, table
 from tests.world import Credentials, World, open_world
 from transports.http.asgi import Receive, Scope, Send

@@ -13,7 +13,7 @@ from clients.webhooks.sender import Sender
 from operations.intelligence.scheduling.runs import ScheduleRuns
 from registry.limits import Limits, Tier
 from storage.connection import Connection
-from storage.intelligence_tables import IntelligenceReportTable
+from storage.reports.intelligence_tables import IntelligenceReportTable
 from storage.schema import DeliveryTable, EventTable, WebhookEndpointTable
 from storage.statement import Query, table
 from storage.store import open_store

@@ -7,10 +7,10 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.errors import OcsError
-from storage.deliveries import enqueue
-from storage.outbox import next_due
-from storage.rekey import COLUMNS, reseal
-from storage.sealing import Keyring, new_key_setting
+from storage.secrets.rekey import COLUMNS, reseal
+from storage.secrets.sealing import Keyring, new_key_setting
+from storage.webhooks.deliveries import enqueue
+from storage.webhooks.outbox import next_due
 from tests.clients.webhooks.receiver import Receiver, receiver, status
 from tests.deliveries.post_office import read
 from tests.schedules.bureau import PATH, Body, Bureau, script

@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 from operations.intelligence.scheduling.runs import LEASE_SECONDS
 from registry.errors import OcsError
 from registry.limits import Tier
-from storage.accounts import set_connection
+from storage.people.accounts import set_connection
 from tests.deliveries.test_metrics import values
 from tests.registry.ledgers import audited_of, set_used
 from tests.schedules.bureau import PATH, Bureau, Kept, script

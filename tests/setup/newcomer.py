@@ -8,7 +8,7 @@ import httpx
 from clients.sandbox.ocs.sandbox import Sandbox
 from operations.catalogue import CATALOGUE
 from registry.limits import Role, Tier
-from storage.accounts import Organisation, list_organisations
+from storage.people.accounts import Organisation, list_organisations
 from tests.contract.fleet import new_network, writes
 from tests.contract.stage import Answered, House
 from tests.world import Credentials

@@ -12,8 +12,8 @@ from operations.catalogue import CATALOGUE
 from operations.services.people.referrals import ALPHABET, attach, take_in
 from registry.limits import Role, Tier
 from registry.restrictions import Restrictions
-from storage.affiliates import Affiliate, affiliate_of
 from storage.connection import Connection
+from storage.people.affiliates import Affiliate, affiliate_of
 from tests.contract.stage import House
 from tests.world import CountingIds, Credentials
 

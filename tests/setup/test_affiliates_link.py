@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 from operations.services.people.referrals import attach, known, take_in
 from registry.errors import Conflict
 from registry.limits import Role, Tier
-from storage.affiliates import Referral, referral_of
+from storage.people.affiliates import Referral, referral_of
 from tests.contract.stage import House
 from tests.world import NOON, Credentials
 

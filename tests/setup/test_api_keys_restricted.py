@@ -12,7 +12,7 @@ from registry.caller import Caller
 from registry.limits import Tier
 from registry.ports import Claims
 from registry.restrictions import Restrictions
-from storage.grants import Grant, insert_grant, revoke_grant
+from storage.people.grants import Grant, insert_grant, revoke_grant
 from tests.contract.stage import House
 from tests.world import Credentials, World
 

@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 from operations.catalogue import CATALOGUE
 from registry.limits import Role, Tier
 from registry.restrictions import Restrictions
-from storage.people import keep_person
+from storage.people.people import keep_person
 from tests.contract.stage import House
 from tests.world import Credentials
 

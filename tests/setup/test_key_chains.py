@@ -17,8 +17,8 @@ from registry.narrowing import check_account, check_input, check_operation
 from registry.operation import Auth
 from registry.policy import require_role
 from registry.restrictions import UNRESTRICTED, Restrictions
-from storage.directory import carried, narrowed
-from storage.restrictions import read_restrictions, write_restrictions
+from storage.people.directory import carried, narrowed
+from storage.people.restrictions import read_restrictions, write_restrictions
 from tests.contract.stage import House
 
 LINES = ["8988303700000100286", "8988303700000100294", "8988303700000100302"]

@@ -17,7 +17,7 @@ from registry.caller import Caller
 from registry.errors import Refusal
 from registry.limits import Role, Tier
 from storage.connection import Connection
-from storage.directory import StoreDirectory
+from storage.people.directory import StoreDirectory
 from storage.statement import Query
 from tests.setup.signing_up import BOTH, address_of
 from tests.world import Credentials, World, open_world

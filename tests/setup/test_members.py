@@ -10,8 +10,8 @@ from operations.catalogue import CATALOGUE
 from operations.services.people.invitations import accept, waiting_for
 from registry.errors import NotFound
 from registry.limits import Role, Tier
-from storage.grants import Grant, find_grant, insert_grant
-from storage.people import keep_person
+from storage.people.grants import Grant, find_grant, insert_grant
+from storage.people.people import keep_person
 from tests.contract.stage import House
 from tests.world import Credentials
 

@@ -7,8 +7,8 @@ from inline_snapshot import snapshot
 
 from clients.sandbox.ocs.faults import Fault
 from clients.sandbox.ocs.seed.tokens import TOKENS
-from storage.accounts import assign_account, leave_simulation, set_connection, unassign_account
-from storage.connections import find_connection
+from storage.network.connections import find_connection
+from storage.people.accounts import assign_account, leave_simulation, set_connection, unassign_account
 from tests.contract.stage import House
 from tests.setup.newcomer import OTHER_TOKEN, SERVICE_TOKEN, Newcomer, newcomer, pending, settle_in
 

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from operations.catalogue import CATALOGUE
-from storage.accounts import assign_account, list_organisations
+from storage.people.accounts import assign_account, list_organisations
 from tests.contract.stage import House
 from tests.setup.newcomer import settle_in
 from tests.world import Credentials, World, open_world

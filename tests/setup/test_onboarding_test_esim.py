@@ -9,7 +9,7 @@ from clients.sandbox.ocs.entities import Line
 from clients.sandbox.ocs.faults import Fault
 from operations.services.issuing.esim_profile import luhn_digit
 from registry.limits import Role, Tier
-from storage.accounts import set_connection
+from storage.people.accounts import set_connection
 from tests.contract.stage import House
 from tests.setup.newcomer import OTHER_TOKEN, Newcomer, newcomer, settle_in
 

@@ -10,8 +10,8 @@ from inline_snapshot import snapshot
 from clients.sandbox.ocs.entities import Token
 from clients.sandbox.ocs.faults import Fault
 from registry.limits import Role, Tier
-from storage.connections import find_connection
-from storage.sealed_fields import OWN_TOKEN_FIELD
+from storage.network.connections import find_connection
+from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
 from tests.contract.stage import House
 from tests.setup.newcomer import OTHER_TOKEN, Newcomer, newcomer, settle_in
 

@@ -11,10 +11,10 @@ import pytest
 from inline_snapshot import snapshot
 
 from registry.limits import Role
-from storage.accounts import list_members, list_organisations
-from storage.affiliates import join, referral_of
-from storage.memberships import memberships_of
-from storage.people import find_by_address
+from storage.people.accounts import list_members, list_organisations
+from storage.people.affiliates import join, referral_of
+from storage.people.memberships import memberships_of
+from storage.people.people import find_by_address
 from tests.setup.signing_up import (
     ADA,
     BOTH,

@@ -16,9 +16,9 @@ from inline_snapshot import snapshot
 
 from operations.services.people.verifications import begin_sign_in, finish_sign_in
 from registry.errors import BadRequest
-from storage.accounts import list_organisations
+from storage.people.accounts import list_organisations
+from storage.people.verifications import VERIFICATION
 from storage.statement import Query, Statement
-from storage.verifications import VERIFICATION
 from tests.registry.ledgers import AUDITED
 from tests.setup.signing_up import (
     ADA,

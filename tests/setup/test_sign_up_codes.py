@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 from operations.services.people.verifications import begin_sign_in, finish_sign_in
 from registry.errors import BadRequest, QuotaExceeded
 from storage.connection import Connection
-from storage.people import find_by_address
+from storage.people.people import find_by_address
 from storage.schema import InvitationTable
 from storage.statement import Command, Statement, table
 from tests.setup.signing_up import ADA, BOTH, address_of, asking, code_in, open_office, other_than, signed_up

@@ -13,10 +13,10 @@ import sqlalchemy as sa
 
 from operations.catalogue import CATALOGUE
 from storage.connection import Connection
-from storage.shop_tables import StorefrontOrderTable
+from storage.shop.shop_tables import StorefrontOrderTable
+from storage.shop.storefront_plans import StorefrontPlan, put_plan
+from storage.shop.storefronts import Storefront, insert_storefront, write_storefront
 from storage.statement import Command, table
-from storage.storefront_plans import StorefrontPlan, put_plan
-from storage.storefronts import Storefront, insert_storefront, write_storefront
 from tests.pages.browser import Browser, Seen
 from tests.pages.document import Document
 from tests.shop_pages.qr_reader import read_qr

@@ -25,14 +25,14 @@ from registry.limits import Limits
 from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.ports import SharedSecrets, Site
-from storage.directory import StoreDirectory
-from storage.journal import StoreJournal
-from storage.orders import find_order
-from storage.quota import QuotaBlocks
-from storage.replicas import renew
-from storage.sealing import Keyring
-from storage.storefront_plans import StorefrontPlan
-from storage.storefronts import Storefront
+from storage.calls.journal import StoreJournal
+from storage.calls.quota import QuotaBlocks
+from storage.calls.replicas import renew
+from storage.people.directory import StoreDirectory
+from storage.secrets.sealing import Keyring
+from storage.shop.orders import find_order
+from storage.shop.storefront_plans import StorefrontPlan
+from storage.shop.storefronts import Storefront
 from tests.simulation.clock import SimClock, SimIds
 from tests.simulation.crash_points import CrashPoints
 from tests.simulation.payments import Payments

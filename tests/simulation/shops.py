@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from registry.ids import Ids
-from storage.connect import attach_account
 from storage.connection import Connection
-from storage.storefront_plans import StorefrontPlan, put_plan
-from storage.storefronts import Storefront, insert_storefront
+from storage.money.connect import attach_account
+from storage.shop.storefront_plans import StorefrontPlan, put_plan
+from storage.shop.storefronts import Storefront, insert_storefront
 
 SOLD = (("nordic-1gb", 55010, 990), ("nordic-3gb", 55011, 1990))
 SUPPORT = "help@shop.sim.invalid"

@@ -9,8 +9,8 @@ from typing import Concatenate, Literal, ParamSpec, TypeVar
 
 from operations.services.issuing import ledger
 from registry.errors import StoreUnavailable
+from storage.calls.entries import begin, close, conclude, settle, settle_result
 from storage.connection import Connection
-from storage.entries import begin, close, conclude, settle, settle_result
 from storage.outage import outage
 from storage.statement import sqlite_dialect
 from tests.databases import migrated_file

@@ -6,13 +6,13 @@ from random import Random
 from clients.webhooks.signature import SECRET_BYTES, new_secret
 from operations.services.people.api_key import new_api_key
 from registry.limits import Role, Tier
-from storage.accounts import add_member, create_organisation, create_person
 from storage.connection import Connection
-from storage.endpoints import insert_endpoint
-from storage.keys import insert_key
-from storage.products import ProductRow, insert_product
-from storage.sealed_fields import webhook_secret_field
-from storage.sealing import Keyring, new_key_setting
+from storage.issuing.products import ProductRow, insert_product
+from storage.people.accounts import add_member, create_organisation, create_person
+from storage.people.keys import insert_key
+from storage.secrets.sealed_fields import webhook_secret_field
+from storage.secrets.sealing import Keyring, new_key_setting
+from storage.webhooks.endpoints import insert_endpoint
 from tests.simulation.clock import NOON, SimIds
 from tests.simulation.provider import Template
 from tests.simulation.shops import Shop, open_shop

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from storage.calls.confirm import keep_token
 from storage.checkpointer import Checkpointer
-from storage.confirm import keep_token
 from storage.sqlite import SqliteStore
 from tests.databases import migrated_sqlite
 

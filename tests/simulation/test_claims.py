@@ -10,10 +10,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from registry.errors import Conflict, OcsError, QuotaExceeded
 from registry.policy import period_of
 from registry.ports import Entry, Replayed, Stored
-from storage.claims import freeze_orphans
-from storage.journal import StoreJournal
-from storage.quota import QuotaBlocks
-from storage.replicas import LEASE_SECONDS, renew
+from storage.calls.claims import freeze_orphans
+from storage.calls.journal import StoreJournal
+from storage.calls.quota import QuotaBlocks
+from storage.calls.replicas import LEASE_SECONDS, renew
 from tests.simulation.seats import Seat
 
 KEYS, INPUTS, REPLICAS = st.sampled_from("kl"), st.sampled_from("xy"), st.sampled_from([0, 1, 2])

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from registry.policy import DAY, period_of
 from registry.ports import Period
-from storage.quota import QuotaBlocks, charge, read_used
+from storage.calls.quota import QuotaBlocks, charge, read_used
 from tests.simulation.seats import Seat
 
 LIMIT, BLOCK, ORGANISATION = 70, 5, "org_1"

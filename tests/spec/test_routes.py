@@ -7,7 +7,7 @@ from clients.webhooks.signature import sign
 from registry.errors import OcsError
 from registry.limits import Tier
 from storage.connection import Connection
-from storage.intents import IntentRow, insert_intent
+from storage.issuing.intents import IntentRow, insert_intent
 from tests.contract.fleet import writes
 from tests.contract.stage import House
 from tests.spec.bodies import PRODUCT, V1, intent, listed, post

@@ -7,10 +7,10 @@ import sqlalchemy as sa
 
 from operations.services.people.referrals import attach, take_in
 from registry.errors import Conflict
-from storage.accounts import create_organisation, create_person
-from storage.affiliates import count_referrals, referral_of
 from storage.connection import Connection
-from storage.directory import PERSON, awaits_subject, link_subject
+from storage.people.accounts import create_organisation, create_person
+from storage.people.affiliates import count_referrals, referral_of
+from storage.people.directory import PERSON, awaits_subject, link_subject
 from storage.statement import Command
 from storage.store import Store
 from tests.world import NOON, CountingIds, SettableClock

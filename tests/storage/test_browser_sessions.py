@@ -2,8 +2,9 @@
 
 import pytest
 
-from storage.accounts import create_person
-from storage.browser_sessions import (
+from storage.connection import Connection
+from storage.people.accounts import create_person
+from storage.people.browser_sessions import (
     count_sessions,
     end_session,
     end_sessions,
@@ -13,7 +14,6 @@ from storage.browser_sessions import (
     switch_session,
     touch_session,
 )
-from storage.connection import Connection
 from storage.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operations.services.payments.commissions import earns, record_platform_fee
-from storage.accounts import create_organisation
-from storage.affiliates import join, refer
-from storage.commissions import COMMISSION, FEE, Earned, earned, list_commissions
 from storage.connection import Connection
+from storage.money.commissions import COMMISSION, FEE, Earned, earned, list_commissions
+from storage.people.accounts import create_organisation
+from storage.people.affiliates import join, refer
 from storage.statement import Command, Query
 from storage.store import Store
 from tests.world import NOON, CountingIds, SettableClock

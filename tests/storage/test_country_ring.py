@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from registry.ids import Ids
 from storage.connection import Connection
-from storage.country_ring import (
+from storage.network.country_ring import (
     FORGOTTEN_AT_ONCE,
     KEPT_SECONDS,
     MOST_ENTRIES,

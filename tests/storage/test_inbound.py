@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from storage.inbound import DAY, Push, take_push
+from storage.network.inbound import DAY, Push, take_push
 from storage.store import Store
 from tests.world import NOON
 

@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from storage.issuance import UNRESOLVED
+from storage.issuing.issuance import UNRESOLVED
 from storage.statement import sqlite_dialect
 from tests.databases import migrated_sqlite
 

@@ -7,9 +7,9 @@ import psycopg
 import pytest
 
 from storage.connection import Connection
-from storage.listener import NAME, Listener, open_listener
-from storage.notify import notify_deliveries
 from storage.store import Store, open_store
+from storage.webhooks.listener import NAME, Listener, open_listener
+from storage.webhooks.notify import notify_deliveries
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 

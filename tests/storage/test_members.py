@@ -6,12 +6,12 @@ import pytest
 from operations.services.people.invitations import accept
 from registry.errors import NotFound
 from registry.ports import Line
-from storage.accounts import add_member, create_organisation, create_person
-from storage.audit import Wanted, append_lines, list_audit
+from storage.calls.audit import Wanted, append_lines, list_audit
 from storage.connection import Connection
-from storage.invitations import Kept, invitations_for, keep_invitation
-from storage.keys import end_key, end_keys_made_with, insert_key, list_keys
-from storage.members import end_membership, is_member, list_people, member_with_address
+from storage.people.accounts import add_member, create_organisation, create_person
+from storage.people.invitations import Kept, invitations_for, keep_invitation
+from storage.people.keys import end_key, end_keys_made_with, insert_key, list_keys
+from storage.people.members import end_membership, is_member, list_people, member_with_address
 from storage.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -9,9 +9,9 @@ import anyio.lowlevel
 import pytest
 
 from registry.ports import Period
+from storage.calls.quota import QuotaBlocks
 from storage.connection import Connection
 from storage.pragmas import open_file
-from storage.quota import QuotaBlocks
 from storage.statement import sqlite_dialect
 from tests.databases import migrated_sqlite
 from tests.world import NOON

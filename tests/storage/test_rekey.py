@@ -11,20 +11,20 @@ import sqlalchemy as sa
 from registry.clock import SystemClock
 from registry.errors import StoreUnavailable
 from registry.ids import SystemIds
-from storage.accounts import create_organisation, set_connection
-from storage.claims import claim, find_claim
+from storage.calls.claims import claim, find_claim
 from storage.connection import Connection
-from storage.connections import find_connection
-from storage.endpoints import insert_endpoint, rotate_secret
-from storage.intents import IntentRow, find_intent, insert_intent
-from storage.orders import ORDER, NewOrder, find_order, insert_order
-from storage.rekey import BATCH, COLUMNS, NAMED, Resealed, Unopened, count_of_key, count_older, reseal
+from storage.issuing.intents import IntentRow, find_intent, insert_intent
+from storage.network.connections import find_connection
+from storage.people.accounts import create_organisation, set_connection
 from storage.schema import WebhookEndpointTable
-from storage.sealed_fields import OWN_TOKEN_FIELD, claim_field, esim_field, webhook_secret_field
-from storage.sealed_rows import newest_key_ids
-from storage.sealing import Keyring
+from storage.secrets.rekey import BATCH, COLUMNS, NAMED, Resealed, Unopened, count_of_key, count_older, reseal
+from storage.secrets.sealed_fields import OWN_TOKEN_FIELD, claim_field, esim_field, webhook_secret_field
+from storage.secrets.sealed_rows import newest_key_ids
+from storage.secrets.sealing import Keyring
+from storage.shop.orders import ORDER, NewOrder, find_order, insert_order
 from storage.statement import Command, Query, table
 from storage.store import Store
+from storage.webhooks.endpoints import insert_endpoint, rotate_secret
 
 pytestmark = pytest.mark.anyio
 P = ParamSpec("P")

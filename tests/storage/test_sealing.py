@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from cryptography.exceptions import InvalidTag
 
-from storage.sealing import Keyring, new_key_setting
+from storage.secrets.sealing import Keyring, new_key_setting
 
 
 def counting() -> Callable[[int], bytes]:

@@ -8,7 +8,7 @@ import pytest
 
 from registry.errors import StoreUnavailable
 from storage.migrate import current_revision, upgrade
-from storage.sealed_rows import sealed_key_ids
+from storage.secrets.sealed_rows import sealed_key_ids
 from storage.unreachable import unreachable
 
 CANNOT = "the database cannot be reached: "

@@ -7,7 +7,7 @@ import pytest
 from clients.sandbox.ocs.entities import Line
 from clients.sandbox.ocs.faults import Fault
 from registry.limits import Tier
-from storage.accounts import set_connection
+from storage.people.accounts import set_connection
 from tests.contract.fleet import writes
 from tests.contract.stage import House
 from tests.storefronts.asking import Said, Seller, everybody

@@ -26,7 +26,7 @@ from operations.subscribers import (
 from registry.catalogue import Catalogue, Toolset
 from registry.limits import Limits, Tier
 from registry.policy import period_of
-from storage.quota import read_used
+from storage.calls.quota import read_used
 from tests.registry import ledgers
 from tests.world import Credentials, World, open_world
 

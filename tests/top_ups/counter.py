@@ -22,13 +22,13 @@ from operations.services.shop.order_fulfilment import Fulfilment
 from operations.services.shop.order_sweep import sweep_orders
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
+from storage.calls.replicas import renew
 from storage.connection import Connection
-from storage.orders import OrderRow, find_order, top_ups_of
-from storage.replicas import renew
 from storage.schema import AuditTable
+from storage.shop.orders import OrderRow, find_order, top_ups_of
+from storage.shop.storefront_plans import StorefrontPlan, put_plan
+from storage.shop.storefronts import Storefront, insert_storefront
 from storage.statement import Query, table
-from storage.storefront_plans import StorefrontPlan, put_plan
-from storage.storefronts import Storefront, insert_storefront
 from tests.issuance.road import Road
 from tests.world import Credentials, World, open_world
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from clients.sandbox.ocs.faults import Fault
-from storage.placed import placed_among
+from storage.issuing.placed import placed_among
 from tests.top_ups.counter import ADD, NORDIC, NORDIC_BIG, Counter
 from transports.payments import hand_over
 

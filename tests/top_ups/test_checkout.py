@@ -9,10 +9,10 @@ from clients.sandbox.payments.paying import Card, complete_checkout, enter_promo
 from operations.services.shop.checkout import begin_order, begin_top_up, fee_of
 from registry.errors import Conflict, NotFound, OcsError, Refusal
 from registry.payments_errors import PaymentsError
-from storage.connect import write_status
-from storage.fee_rates import set_fee_bps
-from storage.storefront_plans import put_plan, write_plan
-from storage.storefronts import write_storefront
+from storage.money.connect import write_status
+from storage.money.fee_rates import set_fee_bps
+from storage.shop.storefront_plans import put_plan, write_plan
+from storage.shop.storefronts import write_storefront
 from tests.top_ups.counter import BUYER, GOOD_CARD, Counter, new_plan
 
 pytestmark = pytest.mark.anyio

@@ -16,7 +16,7 @@ from clients.sandbox.ocs.faults import Fault
 from clients.sandbox.payments.refusal import Refusal as PageClosed
 from operations.services.shop.top_up import TakenOver, Unfit, begin, prepared
 from registry.errors import Refusal
-from storage.order_queue import claim_order
+from storage.shop.order_queue import claim_order
 from tests.top_ups.counter import ADD, Counter, open_counter
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import pytest
 
 from clients.sandbox.ocs.faults import Fault
 from operations.services.shop.order_fulfilment import Fulfilment
-from storage.replicas import renew
+from storage.calls.replicas import renew
 from tests.issuance.road import Gate
 from tests.top_ups.counter import ADD, Counter, open_counter
 

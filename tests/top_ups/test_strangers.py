@@ -7,7 +7,7 @@ import pytest
 from clients.sandbox.ocs.faults import Fault
 from operations.services.shop.order_settlement import settle_order
 from operations.services.shop.top_up import settle_late
-from storage.order_queue import fail_order
+from storage.shop.order_queue import fail_order
 from tests.issuance.road import Gate, held
 from tests.top_ups.counter import ADD, Counter
 

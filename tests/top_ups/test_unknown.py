@@ -11,8 +11,8 @@ from operations.services.shop.order_fulfilment import Fulfilment
 from operations.services.shop.order_sweep import sweep_orders
 from operations.services.shop.top_up import begin, prepared
 from operations.services.shop.top_up_review import look_into
-from storage.order_queue import claim_order
-from storage.orders import OrderRow
+from storage.shop.order_queue import claim_order
+from storage.shop.orders import OrderRow
 from tests.issuance.road import Gate
 from tests.top_ups.counter import ADD, NORDIC, Counter
 

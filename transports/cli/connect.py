@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from storage.accounts import Organisation, assign_account, list_organisations, set_connection, unassign_account
-from storage.sealed_fields import OWN_TOKEN_FIELD
+from storage.people.accounts import Organisation, assign_account, list_organisations, set_connection, unassign_account
+from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
 from transports.cli.connect_check import Wanted, check
 from transports.cli.failure import Failure
 from transports.cli.local import open_local

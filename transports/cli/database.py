@@ -12,9 +12,9 @@ from registry.clock import SystemClock
 from storage.backup import BackupRefused
 from storage.backup import backup as copy_out
 from storage.backup import restore as copy_in
+from storage.calls.replicas import living_until
 from storage.migrate import HEAD, SchemaMismatch, current_revision
 from storage.migrate import upgrade as migrate
-from storage.replicas import living_until
 from storage.store import open_store
 from transports.cli.failure import Failure
 from transports.cli.render import print_line

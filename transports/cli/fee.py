@@ -9,9 +9,9 @@ import typer
 
 from operations.services.payments.platform_fees import MOST_BPS
 from registry.ports import Line
-from storage.audit import append_line
+from storage.calls.audit import append_line
 from storage.connection import Connection
-from storage.fee_rates import set_fee_bps
+from storage.money.fee_rates import set_fee_bps
 from transports.cli.failure import Failure
 from transports.cli.local import open_local
 from transports.cli.operator import done_here

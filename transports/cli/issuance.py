@@ -14,9 +14,9 @@ from operations.services.issuing.drawn_esim import DrawnEsim
 from operations.services.issuing.reconciliation import CLEAR_SECONDS
 from operations.services.issuing.settlement import OF_ISSUE, OF_ROLLBACK, Decision, Settlement, look_around, look_up, settle
 from registry.errors import Refusal
-from storage.accounts import list_organisations
-from storage.issuance import UNSETTLED, IssuanceRow, find_issuance
-from storage.reconciling import newest_issuances, unsettled
+from storage.issuing.issuance import UNSETTLED, IssuanceRow, find_issuance
+from storage.issuing.reconciling import newest_issuances, unsettled
+from storage.people.accounts import list_organisations
 from transports.cli.failure import Failure
 from transports.cli.issuance_report import detailed, listed, shown_now
 from transports.cli.local import open_local

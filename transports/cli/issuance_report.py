@@ -6,7 +6,7 @@ import orjson
 
 from operations.services.issuing.evidence import Weighed
 from registry.policy import stamp
-from storage.issuance import IssuanceRow
+from storage.issuing.issuance import IssuanceRow
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 

@@ -8,7 +8,7 @@ from registry.call import Call, Reply
 from registry.caller import ANONYMOUS, BRIDGE, Caller
 from registry.catalogue import AnyOperation
 from registry.operation import Auth
-from storage.accounts import list_members, list_organisations
+from storage.people.accounts import list_members, list_organisations
 from transports.cli.failure import Failure
 from transports.cli.progress_line import progress_line
 from transports.service import Service, build_service

@@ -9,7 +9,7 @@ import typer
 
 from operations.services.shop.order_settlement import Decision, settle_order
 from registry.errors import Refusal
-from storage.orders import OrderRow
+from storage.shop.orders import OrderRow
 from transports.cli.failure import Failure
 from transports.cli.issuance import name_of
 from transports.cli.local import open_local

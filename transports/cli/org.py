@@ -11,12 +11,12 @@ from operations.services.people.addresses import is_address
 from registry.ids import Ids
 from registry.limits import Role, Tier
 from registry.ports import Line
-from storage.accounts import Organisation, add_member, create_organisation, create_person, list_organisations
-from storage.accounts import set_tier as change_tier
-from storage.audit import append_line
+from storage.calls.audit import append_line
 from storage.connection import Connection
-from storage.directory import find_subject
-from storage.people import find_by_address
+from storage.people.accounts import Organisation, add_member, create_organisation, create_person, list_organisations
+from storage.people.accounts import set_tier as change_tier
+from storage.people.directory import find_subject
+from storage.people.people import find_by_address
 from transports.cli.connect import assign, connect, connection_of, disconnect, unassign
 from transports.cli.failure import Failure
 from transports.cli.fee import set_fee

@@ -9,9 +9,9 @@ import typer
 
 from operations.services.payments.payments_sync import bring_up_to_date
 from registry.errors import Refusal
-from storage.accounts import list_organisations
-from storage.connect import Connected, connected
 from storage.connection import Connection
+from storage.money.connect import Connected, connected
+from storage.people.accounts import list_organisations
 from transports.cli.failure import Failure
 from transports.cli.local import open_local
 from transports.cli.render import print_line

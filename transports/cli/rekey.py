@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from storage.rekey import COLUMNS, Resealed, Unopened, count_of_key, count_older, reseal
-from storage.sealing import Keyring
+from storage.secrets.rekey import COLUMNS, Resealed, Unopened, count_of_key, count_older, reseal
+from storage.secrets.sealing import Keyring
 from storage.store import Store
 from transports.cli.failure import Failure
 from transports.cli.local import open_local

@@ -11,8 +11,8 @@ from clients.identity.redirects import same_redirect
 from operations.deps import Deps
 from operations.services.people.letters import SERVICE
 from operations.services.people.session_tokens import SCOPES
-from storage.oauth_clients import OauthClient, find_client
-from storage.sealed_fields import client_secret_field
+from storage.people.oauth_clients import OauthClient, find_client
+from storage.secrets.sealed_fields import client_secret_field
 from transports.identity.oauth_error import OauthError
 
 URL = TypeAdapter(AnyUrl)

@@ -18,10 +18,10 @@ from operations.services.secret_token import new_token
 from registry.errors import BadRequest
 from registry.guard import parse
 from registry.throttle import network_of
-from storage.allowances import Allowance, allowance
+from storage.calls.allowances import Allowance, allowance
 from storage.connection import Connection
-from storage.oauth_clients import OauthClient, insert_client
-from storage.sealed_fields import client_secret_field
+from storage.people.oauth_clients import OauthClient, insert_client
+from storage.secrets.sealed_fields import client_secret_field
 from transports.identity.oauth_error import OauthError
 from transports.identity.programs import GRANTS, Registered
 from transports.identity.sdk import Unused, posted, told

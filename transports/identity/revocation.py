@@ -13,8 +13,8 @@ from clients.identity.refusal import TokenRefused
 from clients.identity.tokens import Verifier
 from operations.deps import Deps
 from operations.services.secret_token import digest_of
-from storage.grants import find_grant, revoke_grant
-from storage.refresh_tokens import find_refresh_token
+from storage.people.grants import find_grant, revoke_grant
+from storage.people.refresh_tokens import find_refresh_token
 from transports.identity.back_channel import Known, identified
 from transports.identity.oauth_error import OauthError
 from transports.identity.parameters import Parameters

@@ -14,9 +14,9 @@ from operations.deps import Deps
 from operations.services.people.consents import GRANT_SECONDS, Bound
 from operations.services.people.session_tokens import ACCESS_SECONDS, access_token
 from operations.services.secret_token import digest_of, new_token
-from storage.authorizations import end_reused_code, find_code, use_code
-from storage.grants import Grant, find_grant
-from storage.refresh_tokens import find_refresh_token, use_refresh_token
+from storage.people.authorizations import end_reused_code, find_code, use_code
+from storage.people.grants import Grant, find_grant
+from storage.people.refresh_tokens import find_refresh_token, use_refresh_token
 from transports.identity.back_channel import Known, identified
 from transports.identity.oauth_error import OauthError
 from transports.identity.parameters import Parameters

@@ -8,11 +8,11 @@ from operations.services.people.browser_sessions import Record
 from operations.services.people.invitations import Invited, accept, waiting_for
 from operations.services.secret_token import digest_of
 from registry.errors import BadRequest, NotFound, Refusal
-from storage.audit import append_line
-from storage.browser_sessions import switch_session
+from storage.calls.audit import append_line
 from storage.connection import Connection
-from storage.grants import Grant, grants_of, revoke_grant
-from storage.memberships import Member, memberships_of
+from storage.people.browser_sessions import switch_session
+from storage.people.grants import Grant, grants_of, revoke_grant
+from storage.people.memberships import Member, memberships_of
 from transports.pages.answers import Answer, Page, Redirect
 from transports.pages.next_page import HOME
 from transports.pages.problem import Problem, problem_of

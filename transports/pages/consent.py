@@ -7,7 +7,7 @@ from operations.services.people.consents import Asked, allow, asked, deny
 from registry.caller import Caller
 from registry.errors import BadRequest, NotFound, Refusal
 from registry.limits import Role, Scope
-from storage.memberships import Member, memberships_of
+from storage.people.memberships import Member, memberships_of
 from transports.pages.answers import Answer, Page, Redirect
 from transports.pages.problem import Problem, problem_of
 from transports.pages.visit import Visit

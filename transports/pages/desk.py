@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from operations.deps import Deps
 from registry.call import Call
 from registry.pipeline import Pipeline
-from storage.directory import StoreDirectory
+from storage.people.directory import StoreDirectory
 from transports.pages.cookies import Cookies
 from transports.pages.csrf import Seals
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from operations.services.people.verifications import CODE_MINUTES, begin_sign_in, finish_sign_in
 from registry.errors import BadRequest, QuotaExceeded
-from storage.verifications import MOST_TRIES
+from storage.people.verifications import MOST_TRIES
 from transports.pages.answers import Answer, Page, Redirect
 from transports.pages.next_page import HOME, next_page
 from transports.pages.problem import Problem, problem_of

@@ -4,7 +4,7 @@ import re
 from typing import cast
 
 from operations.services.people.addresses import normal
-from storage.people import find_by_address
+from storage.people.people import find_by_address
 from transports.pages.answers import Answer, Page, Redirect
 from transports.pages.asking import ask, given
 from transports.pages.next_page import HOME, next_page

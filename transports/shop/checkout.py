@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from operations.services.shop.checkout import NotForSale, ShopNotReady, SoldOut, begin_order
 from registry.errors import Refusal
 from registry.payments_errors import PaymentsError
-from storage.storefront_plans import find_plan
-from storage.storefronts import published
+from storage.shop.storefront_plans import find_plan
+from storage.shop.storefronts import published
 from transports.shop import shop_page
 from transports.shop.answers import Answer, Redirect
 from transports.shop.visit import Visit, nothing_here

@@ -6,8 +6,8 @@ from typing import NamedTuple, cast
 import anyio
 
 from registry.errors import Refusal
-from storage.orders import OrderRow, find_order, top_ups_of
-from storage.storefronts import slug_is_taken, storefront_of
+from storage.shop.orders import OrderRow, find_order, top_ups_of
+from storage.shop.storefronts import slug_is_taken, storefront_of
 from transports.shop.answers import Answer, Page, Redirect
 from transports.shop.brand import Brand, brand_of
 from transports.shop.install import install_of

@@ -7,8 +7,8 @@ import anyio
 from operations.deps import Deps
 from operations.services.shop.readiness import reasons_against
 from registry.errors import Refusal
-from storage.storefront_plans import StorefrontPlan, plans_on_sale
-from storage.storefronts import Storefront, published
+from storage.shop.storefront_plans import StorefrontPlan, plans_on_sale
+from storage.shop.storefronts import Storefront, published
 
 SECONDS = 20.0
 PATIENCE = 3.0

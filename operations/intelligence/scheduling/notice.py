@@ -8,8 +8,8 @@ from typing_extensions import TypedDict
 
 from operations.intelligence.sheet import Figure, PublicKind, Sheet
 from registry.policy import stamp
-from storage.events import REPORT, NewEvent
-from storage.schedule_reports import Taken
+from storage.reports.schedule_reports import Taken
+from storage.webhooks.events import REPORT, NewEvent
 
 MOST_FIGURES = 8
 PUBLIC: Sequence[str] = get_args(PublicKind)

@@ -15,10 +15,10 @@ from operations.intelligence.scheduling.notice import event_for, notice
 from operations.intelligence.sheet import Sheet
 from registry.call import Reply
 from registry.errors import Internal, ProviderError, QuotaExceeded, Refusal, StoreUnavailable
-from storage.directory import reader_for
-from storage.schedule_reports import Ended, Taken, any_due, finish_report, put_back, take_report
-from storage.schedules import EVER, DueSchedule, Fire, due_schedules, fire_schedules
-from storage.schedules import next_boundary as next_of_all
+from storage.people.directory import reader_for
+from storage.reports.schedule_reports import Ended, Taken, any_due, finish_report, put_back, take_report
+from storage.reports.schedules import EVER, DueSchedule, Fire, due_schedules, fire_schedules
+from storage.reports.schedules import next_boundary as next_of_all
 
 # A finding's lines are read for 100 s, after the lists; then its row is written.
 RUN_SECONDS = 170.0

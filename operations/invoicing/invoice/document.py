@@ -11,8 +11,8 @@ from anyio.lowlevel import RunVar
 
 from operations.invoicing.invoice.sheet import Sheet, sheet_of
 from operations.invoicing.invoice.whole import MANY
-from storage.invoice_lines import InvoiceLineRow
-from storage.invoices import Invoice
+from storage.money.invoice_lines import InvoiceLineRow
+from storage.money.invoices import Invoice
 
 TEMPLATE = Path(__file__).parent / "templates" / "invoice.typ"
 # PDF/A-2b (ISO 19005-2) as typst makes it; no validator has checked it. It refuses a character that no installed font has: such a name

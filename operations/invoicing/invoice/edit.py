@@ -7,7 +7,7 @@ from operations.invoicing.invoice.whole import current_invoice
 from registry.errors import BadRequest, Conflict
 from registry.policy import stamp
 from storage.connection import Connection
-from storage.invoices import Invoice, edit_invoice
+from storage.money.invoices import Invoice, edit_invoice
 
 DAY = 86_400
 DUE_DAYS = 30

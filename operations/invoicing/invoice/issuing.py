@@ -10,8 +10,8 @@ from operations.invoicing.invoice.whole import WholeInvoiceRows, current_invoice
 from operations.invoicing.invoice_shape import ShownInvoice, shown_invoice
 from registry.ports import Site
 from storage.connection import Connection
-from storage.invoice_documents import insert_document
-from storage.invoices import Invoice, issue_invoice
+from storage.money.invoice_documents import insert_document
+from storage.money.invoices import Invoice, issue_invoice
 
 
 class MadeDocument(NamedTuple):

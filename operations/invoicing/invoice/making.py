@@ -6,14 +6,14 @@ from typing import NamedTuple
 from operations.invoicing.invoice.figures import Figures, figures_of
 from registry.errors import Conflict, NotFound
 from registry.ids import Ids
-from storage.billing_config import BillingConfig, ensure_config
-from storage.cdr_sums import MonthLine, month_lines
 from storage.connection import Connection
-from storage.fee_rates import own_fee_bps
-from storage.invoice_lines import InvoiceLineRow, insert_lines
-from storage.invoice_numbers import take_number
-from storage.invoice_periods import Period, find_period, mark_invoiced, month_text
-from storage.invoices import Invoice, insert_invoice
+from storage.money.billing_config import BillingConfig, ensure_config
+from storage.money.cdr_sums import MonthLine, month_lines
+from storage.money.fee_rates import own_fee_bps
+from storage.money.invoice_lines import InvoiceLineRow, insert_lines
+from storage.money.invoice_numbers import take_number
+from storage.money.invoice_periods import Period, find_period, mark_invoiced, month_text
+from storage.money.invoices import Invoice, insert_invoice
 
 
 class NothingToBill(Conflict):

@@ -22,8 +22,8 @@ from registry.errors import BadRequest, Conflict, NotFound, Refusal, StoreUnavai
 from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.ports import Conclusion, Site
 from storage.connection import Connection
-from storage.invoice_documents import insert_document
-from storage.invoices import (
+from storage.money.invoice_documents import insert_document
+from storage.money.invoices import (
     Invoice,
     begin_sending,
     call_off_sending,

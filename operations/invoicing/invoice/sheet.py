@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing_extensions import TypedDict
 
 from operations.services.plain_line import MISLEADING
-from storage.invoice_lines import InvoiceLineRow
-from storage.invoices import Invoice
+from storage.money.invoice_lines import InvoiceLineRow
+from storage.money.invoices import Invoice
 
 MOST_LISTED = 10_000
 """Choice: what comes after so many SIMs is one row with its sum: a longer document would take gigabytes to set, and nobody reads it."""

@@ -13,7 +13,7 @@ from registry.errors import Conflict, NotFound, Refusal
 from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.ports import Conclusion, Site
 from storage.connection import Connection
-from storage.invoices import Invoice, void_invoice, void_taken_back
+from storage.money.invoices import Invoice, void_invoice, void_taken_back
 
 
 class InvoicePaid(Conflict):

@@ -5,10 +5,10 @@ from typing import NamedTuple, TypeVar
 
 from operations.deps import Deps
 from storage.connection import Connection
-from storage.invoice_lines import InvoiceLineRow, lines_of
-from storage.invoice_periods import Period, find_period
-from storage.invoices import Invoice, find_invoice
 from storage.long import Long
+from storage.money.invoice_lines import InvoiceLineRow, lines_of
+from storage.money.invoice_periods import Period, find_period
+from storage.money.invoices import Invoice, find_invoice
 
 T = TypeVar("T")
 MANY = 1000

@@ -7,13 +7,13 @@ from operations.services.people.api_key import new_api_key
 from registry.clock import Clock
 from registry.ids import Ids
 from registry.limits import Role, Tier
-from storage.accounts import add_member, create_organisation, create_person, list_organisations
-from storage.changes import bump
-from storage.connect import attach_account, forget_account, organisation_of_account
+from storage.calls.changes import bump
 from storage.connection import Connection
-from storage.keys import insert_key
+from storage.money.connect import attach_account, forget_account, organisation_of_account
+from storage.people.accounts import add_member, create_organisation, create_person, list_organisations
+from storage.people.keys import insert_key
+from storage.shop.storefronts import published
 from storage.store import Store
-from storage.storefronts import published
 
 PERSON = "Demo Admin"
 EMAIL = "admin@demo.invalid"

@@ -7,8 +7,8 @@ import orjson
 
 from operations.services.demo.logo import demo_logo
 from storage.connection import Connection
-from storage.storefront_plans import StorefrontPlan, put_plan
-from storage.storefronts import Storefront, insert_storefront
+from storage.shop.storefront_plans import StorefrontPlan, put_plan
+from storage.shop.storefronts import Storefront, insert_storefront
 
 SLUG = "demo"
 NAME = "Demo Telecom"

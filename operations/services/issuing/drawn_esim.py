@@ -5,7 +5,7 @@ from typing import NamedTuple
 from clients.ocs.wire.package import Affected
 from clients.ocs.wire.subscriber import Sim
 from operations.services.issuing.esim_profile import Profile
-from storage.issuance import Drawn
+from storage.issuing.issuance import Drawn
 
 
 class DrawnEsim(NamedTuple):

@@ -6,8 +6,8 @@ import orjson
 
 from operations.connectivity.shapes import Esim
 from registry.ids import ALPHABET, Ids
-from storage.sealed_fields import esim_field
-from storage.sealing import Keyring
+from storage.secrets.sealed_fields import esim_field
+from storage.secrets.sealing import Keyring
 
 SMDP = "smdp.test.invalid"
 TEST_ISSUER = "8999"

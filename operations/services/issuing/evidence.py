@@ -10,9 +10,9 @@ from clients.ocs.wire.subscriber import Subscriber
 from operations.services.issuing.stock import iccid_of, is_free
 from operations.services.network.package_state import ends_at, starts_at
 from registry.errors import OcsError
-from storage.issuance import IssuanceRow
-from storage.reconciling import Known
-from storage.stock import Look
+from storage.issuing.issuance import IssuanceRow
+from storage.issuing.reconciling import Known
+from storage.issuing.stock import Look
 
 # Choice: how far the charging system's clock may be from ours, and how far a window of days may begin from the draw.
 SKEW = timedelta(minutes=20)

@@ -13,10 +13,8 @@ from operations.services.issuing.purpose import UNKNOWN, unknown_outcome
 from registry.errors import Refusal
 from registry.ids import Ids
 from registry.ports import Conclusion
-from storage.catching_up import catch_up
 from storage.connection import Connection
-from storage.events import emit
-from storage.intents import (
+from storage.issuing.intents import (
     LOST_ERROR,
     Awaited,
     IntentRow,
@@ -31,8 +29,10 @@ from storage.intents import (
     reopen_intent,
     wait_again,
 )
-from storage.issuance import IssuanceRow
-from storage.sealing import Keyring
+from storage.issuing.issuance import IssuanceRow
+from storage.network.catching_up import catch_up
+from storage.secrets.sealing import Keyring
+from storage.webhooks.events import emit
 
 
 @dataclass(slots=True)

@@ -13,8 +13,8 @@ from registry.errors import Refusal
 from registry.ids import Ids
 from registry.ports import Conclusion
 from storage.connection import Connection
-from storage.events import emit
-from storage.issuance import IssuanceRow
+from storage.issuing.issuance import IssuanceRow
+from storage.webhooks.events import emit
 
 CREATED = 201
 

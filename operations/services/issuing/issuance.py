@@ -7,10 +7,10 @@ import orjson
 from operations.connectivity.shapes import Plan
 from operations.services.issuing.esim_profile import Profile, new_test_profile, seal_profile
 from registry.ids import Ids
-from storage.events import NewEvent
-from storage.intents import Issued
-from storage.issuance import IssuanceRow
-from storage.sealing import Keyring
+from storage.issuing.intents import Issued
+from storage.issuing.issuance import IssuanceRow
+from storage.secrets.sealing import Keyring
+from storage.webhooks.events import NewEvent
 
 
 class Issue(NamedTuple):

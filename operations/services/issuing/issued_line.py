@@ -8,7 +8,7 @@ from operations.services.network.lines import Line, find_line
 from operations.services.network.package_state import ends_at
 from operations.services.network.reached import Upstream
 from registry.errors import Conflict, NotFound, OcsError
-from storage.issuance import IssuanceRow
+from storage.issuing.issuance import IssuanceRow
 
 
 class LineHasPackages(Conflict):

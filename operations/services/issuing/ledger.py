@@ -11,10 +11,11 @@ from operations.services.issuing.purpose import MANUAL, NOT_ISSUED, UNKNOWN, Pur
 from operations.services.network.reached import Upstream
 from registry.errors import OcsError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
-from storage.claims import reopen_claim
+from storage.calls.claims import reopen_claim
+from storage.calls.replicas import LEASE_SECONDS
 from storage.connection import Connection
-from storage.intents import end_intent
-from storage.issuance import (
+from storage.issuing.intents import end_intent
+from storage.issuing.issuance import (
     IssuanceRow,
     NewIssuance,
     begin_issuance,
@@ -28,8 +29,7 @@ from storage.issuance import (
     unresolved_like,
     unsend,
 )
-from storage.replicas import LEASE_SECONDS
-from storage.stock import was_returned
+from storage.issuing.stock import was_returned
 
 DAY = 86_400
 # Choice: with these codes the charging system itself does not vouch for having done nothing (3 server fault, 5 and 7 its database).

@@ -6,7 +6,7 @@ from operations.services.issuing.drawn_esim import DrawnEsim
 from registry.errors import Conflict, OcsError, Refusal
 from registry.ports import Conclusion
 from storage.connection import Connection
-from storage.issuance import IssuanceRow
+from storage.issuing.issuance import IssuanceRow
 
 UNKNOWN, MANUAL, NO_INVENTORY = "OUTCOME_UNKNOWN", "MANUAL_RECONCILIATION_REQUIRED", "no_inventory"
 # Choice: a code of its own, since a program must tell a key that was used up by a refusal from one that was freed (ocs_error).

@@ -20,13 +20,13 @@ from operations.services.network.reached import Upstream
 from operations.services.shop.order_purpose import FULFIL, OrderPurpose
 from registry.errors import OcsError, Refusal
 from registry.ports import Conclusion, Line
-from storage.audit import append_line
-from storage.claims import settle_unknown
+from storage.calls.audit import append_line
+from storage.calls.claims import settle_unknown
 from storage.connection import Connection
-from storage.intents import find_intent
-from storage.issuance import IssuanceRow, holder_of
-from storage.placed import placed_among
-from storage.reconciling import (
+from storage.issuing.intents import find_intent
+from storage.issuing.issuance import IssuanceRow, holder_of
+from storage.issuing.placed import placed_among
+from storage.issuing.reconciling import (
     Known,
     Place,
     claim_unknown,
@@ -38,8 +38,8 @@ from storage.reconciling import (
     next_due,
     rivals_of,
 )
-from storage.sealed_fields import claim_field
-from storage.stock import Look, read_look, was_returned
+from storage.issuing.stock import Look, read_look, was_returned
+from storage.secrets.sealed_fields import claim_field
 
 AT_ONCE = 20
 MOST_SUSPECTS = 50

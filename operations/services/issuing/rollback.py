@@ -20,10 +20,10 @@ from registry.errors import Conflict, OcsError, Refusal
 from registry.policy import stamp
 from registry.ports import Conclusion
 from storage.connection import Connection
-from storage.intents import end_intent
-from storage.issuance import IssuanceRow, find_issuance
-from storage.rollbacks import begin_rollback, finish_rollback, keep_issued, lose_rollback, note_steps, rollback_running
-from storage.top_ups import added_to
+from storage.issuing.intents import end_intent
+from storage.issuing.issuance import IssuanceRow, find_issuance
+from storage.issuing.rollbacks import begin_rollback, finish_rollback, keep_issued, lose_rollback, note_steps, rollback_running
+from storage.shop.top_ups import added_to
 
 T = TypeVar("T")
 IN_STOCK = frozenset({"available", "allocated", "released"})

@@ -15,12 +15,12 @@ from operations.services.issuing.survey import Survey
 from operations.services.network.upstream import reach_for
 from registry.errors import Conflict, NotFound
 from registry.ports import Line
-from storage.audit import append_line
+from storage.calls.audit import append_line
 from storage.connection import Connection
-from storage.intents import end_intent
-from storage.issuance import UNSETTLED, IssuanceRow, find_issuance, holder_of
-from storage.rollbacks import finish_rollback, resume_issued
-from storage.stock import was_returned
+from storage.issuing.intents import end_intent
+from storage.issuing.issuance import UNSETTLED, IssuanceRow, find_issuance, holder_of
+from storage.issuing.rollbacks import finish_rollback, resume_issued
+from storage.issuing.stock import was_returned
 
 Decision = Literal["issued", "failed", "rolled_back", "still_issued"]
 OF_ISSUE, OF_ROLLBACK = ("issued", "failed"), ("rolled_back", "still_issued")

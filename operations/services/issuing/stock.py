@@ -11,8 +11,8 @@ from operations.services.network.reached import Upstream
 from registry.clock import Clock
 from registry.errors import Refusal
 from registry.ids import Ids
-from storage.issuance import NewIssuance, holders_of
-from storage.stock import Look, keep_look, look_of
+from storage.issuing.issuance import NewIssuance, holders_of
+from storage.issuing.stock import Look, keep_look, look_of
 from storage.store import Store
 
 FRESH_SECONDS = 5.0

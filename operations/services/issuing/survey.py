@@ -14,7 +14,7 @@ from operations.services.network.fleet import lines_of
 from operations.services.network.reached import Upstream
 from operations.services.network.upstream import reach_for
 from registry.errors import OcsError, Refusal
-from storage.issuance import IssuanceRow
+from storage.issuing.issuance import IssuanceRow
 
 AT_ONCE = 4
 LINES_AT_ONCE = 2_000

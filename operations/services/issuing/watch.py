@@ -3,7 +3,7 @@
 Wall clocks are set, and those of two processes differ: fifteen minutes between two of their readings may have been five.
 """
 
-from storage.issuance import IssuanceRow
+from storage.issuing.issuance import IssuanceRow
 
 MOST = 10_000
 

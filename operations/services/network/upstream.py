@@ -6,9 +6,9 @@ from typing import Literal, cast
 from operations.deps import Ctx, Deps
 from operations.services.network.reached import Upstream
 from registry.errors import NotFound, OcsError
-from storage.connections import find_connection
-from storage.sealed_fields import OWN_TOKEN_FIELD
-from storage.upstream_objects import Kind, creator_of
+from storage.network.connections import find_connection
+from storage.network.upstream_objects import Kind, creator_of
+from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
 
 
 async def reach(ctx: Ctx) -> Upstream:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import orjson
 
 from operations.services.payments.payment_records import GONE, ChargeRecord, RefundRecord, shown
-from storage.charge_refunds import find_refunds, open_refunds, set_reserved, take_refund
 from storage.connection import Connection
-from storage.payment_attempts import open_attempts_of
-from storage.payment_records import Linked, PaymentRecord, find_record, records_of
+from storage.money.charge_refunds import find_refunds, open_refunds, set_reserved, take_refund
+from storage.money.payment_attempts import open_attempts_of
+from storage.money.payment_records import Linked, PaymentRecord, find_record, records_of
 
 
 def known_refunded(connection: Connection, account: str, charge: PaymentRecord) -> int:

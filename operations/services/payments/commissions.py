@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 from registry.ids import Ids
-from storage.affiliates import referral_of
-from storage.commissions import PlatformFee, add_to_commission, insert_fee
 from storage.connection import Connection
+from storage.money.commissions import PlatformFee, add_to_commission, insert_fee
+from storage.people.affiliates import referral_of
 
 MONTHS = 12
 

@@ -5,7 +5,7 @@ from typing import Literal
 from operations.deps import Ctx
 from registry.errors import Conflict
 from registry.model import Input
-from storage.connect import Connected, connected
+from storage.money.connect import Connected, connected
 
 ConnectedStatus = Literal["pending", "active"]
 

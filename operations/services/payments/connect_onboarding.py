@@ -18,8 +18,8 @@ from registry.model import Input
 from registry.operation import Example
 from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.policy import require
-from storage.connect import Connected, attach_account, standing_of
-from storage.onboarding import find_onboarding
+from storage.money.connect import Connected, attach_account, standing_of
+from storage.people.onboarding import find_onboarding
 
 
 class Onboarding(Input):

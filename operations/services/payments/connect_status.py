@@ -3,8 +3,8 @@
 from typing import Literal
 
 from clients.payments.records import Account
-from storage.connect import forget_account, write_status
 from storage.connection import Connection
+from storage.money.connect import forget_account, write_status
 
 
 def status_of(account: Account) -> Literal["pending", "active"]:

@@ -13,8 +13,8 @@ from operations.services.payments.connect_status import status_of, take_account
 from operations.services.payments.payments_sync import bring_up_to_date
 from operations.services.payments.platform_fees import fee_bps_of
 from registry.errors import Refusal
-from storage.billing_config import find_config
-from storage.connect import Connected
+from storage.money.billing_config import find_config
+from storage.money.connect import Connected
 
 
 class ConnectStatus(TypedDict):

@@ -2,7 +2,7 @@
 
 from clients.payments.records import ProcessorInvoice
 from storage.connection import Connection
-from storage.invoices import find_at_processor, pay_invoice
+from storage.money.invoices import find_at_processor, pay_invoice
 
 
 def take_payment(connection: Connection, *, account: str, invoice: ProcessorInvoice, now: float) -> bool:

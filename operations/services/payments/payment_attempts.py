@@ -12,13 +12,13 @@ from operations.services.shop.order_letters import tell_refund_failed
 from registry.ids import Ids
 from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.ports import Line
-from storage.audit import append_line
-from storage.claims import find_claim, settle_unknown
+from storage.calls.audit import append_line
+from storage.calls.claims import find_claim, settle_unknown
 from storage.connection import Connection
-from storage.order_queue import refund_fell, refund_was_made, refund_was_never_made
-from storage.payment_attempts import AttemptKind, PaymentAttempt, attempt_by_key, find_attempt, settle_attempt
-from storage.payment_records import find_record
-from storage.sealed_fields import claim_field
+from storage.money.payment_attempts import AttemptKind, PaymentAttempt, attempt_by_key, find_attempt, settle_attempt
+from storage.money.payment_records import find_record
+from storage.secrets.sealed_fields import claim_field
+from storage.shop.order_queue import refund_fell, refund_was_made, refund_was_never_made
 
 REFUND, PAYOUT = "operator_billing_create_refund", "operator_billing_create_manual_payout"
 OPERATIONS: dict[str, str] = {"refund": REFUND, "payout": PAYOUT}

@@ -16,8 +16,8 @@ from registry.errors import Refusal
 from registry.payments_errors import PaymentsError
 from registry.ports import Conclusion
 from storage.connection import Connection
-from storage.payment_attempts import AttemptKind, PaymentAttempt, find_attempt, forget_attempt, settle_attempt
-from storage.payment_records import find_record, lock_account
+from storage.money.payment_attempts import AttemptKind, PaymentAttempt, find_attempt, forget_attempt, settle_attempt
+from storage.money.payment_records import find_record, lock_account
 
 LATEST_SECONDS = 60.0
 

@@ -10,7 +10,7 @@ from operations.services.payments.payment_attempts import settle_by_word
 from operations.services.payments.payment_records import FeeRecord, Money, facts_of, record_of, shown
 from operations.services.shop.order_payment import take_refunds
 from storage.connection import Connection
-from storage.payment_records import find_record, put_record
+from storage.money.payment_records import find_record, put_record
 
 
 def take_word(connection: Connection, *, deps: Deps, account: str, organisation: str, thing: Money, as_of: float, now: float) -> bool:

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.payments.records import ApplicationFee, Charge, Dispute, Payout, Refund
-from storage.payment_records import Kind, PaymentRecord
+from storage.money.payment_records import Kind, PaymentRecord
 
 Money: TypeAlias = Charge | Refund | Dispute | Payout | ApplicationFee
 Amount = Annotated[int, Field(description="Minor units (cents)")]

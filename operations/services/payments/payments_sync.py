@@ -14,10 +14,10 @@ from operations.services.payments.payment_records import Money
 from operations.services.shop.order_payment import take_checkout
 from registry.errors import NotFound
 from storage.connection import Connection
-from storage.order_queue import pending_orders
-from storage.payment_attempts import PaymentAttempt, open_attempts
-from storage.payment_records import lock_account
-from storage.sent_invoices import sent_invoices
+from storage.money.payment_attempts import PaymentAttempt, open_attempts
+from storage.money.payment_records import lock_account
+from storage.money.sent_invoices import sent_invoices
+from storage.shop.order_queue import pending_orders
 
 MOST, PAGE = 1000, 100
 # Choice: as long as the charging system gets for a draw. A call that was sent has ended long before.

@@ -1,7 +1,7 @@
 """The service's share of what its tenants invoice and sell."""
 
 from operations.deps import Deps
-from storage.fee_rates import own_fee_bps
+from storage.money.fee_rates import own_fee_bps
 
 MOST_BPS = 5000
 """Choice: half at most; more is a slip of the hand."""

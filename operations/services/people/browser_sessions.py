@@ -12,8 +12,9 @@ from operations.services.people.session_tokens import CONSOLE
 from operations.services.secret_token import digest_of, new_token
 from registry.errors import NotFound
 from registry.ports import Line
-from storage.audit import append_line
-from storage.browser_sessions import (
+from storage.calls.audit import append_line
+from storage.connection import Connection
+from storage.people.browser_sessions import (
     count_sessions,
     end_session,
     end_sessions,
@@ -22,9 +23,8 @@ from storage.browser_sessions import (
     switch_session,
     touch_session,
 )
-from storage.connection import Connection
-from storage.grants import revoke_grants_to
-from storage.memberships import find_member, first_membership
+from storage.people.grants import revoke_grants_to
+from storage.people.memberships import find_member, first_membership
 
 LIFETIME = 14 * 86_400
 IDLE = 24 * 3600

@@ -15,9 +15,9 @@ from operations.services.secret_token import digest_of, new_token
 from registry.errors import BadRequest, NotFound
 from registry.ids import Ids
 from registry.ports import Line
-from storage.authorizations import ANSWERED, NewCode, end_request, find_request, insert_request, keep_consent
-from storage.grants import GRANT, Grant
-from storage.sealing import Keyring
+from storage.people.authorizations import ANSWERED, NewCode, end_request, find_request, insert_request, keep_consent
+from storage.people.grants import GRANT, Grant
+from storage.secrets.sealing import Keyring
 
 REQUEST_SECONDS = 1800.0
 """Somebody may have to sign up first, which takes a mail or two."""

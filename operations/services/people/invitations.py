@@ -13,10 +13,10 @@ from registry.errors import Conflict, NotFound, QuotaExceeded, Unauthorized
 from registry.limits import Role
 from registry.policy import period_of, stamp
 from registry.ports import Site
-from storage import quota
+from storage.calls import quota
 from storage.connection import Connection
-from storage.invitations import Invited, Kept, invitations_for, keep_invitation, take_invitation
-from storage.members import hold_membership, join, member_with_address
+from storage.people.invitations import Invited, Kept, invitations_for, keep_invitation, take_invitation
+from storage.people.members import hold_membership, join, member_with_address
 
 __all__ = ["Invitation", "Invited", "accept", "invitation_letter", "invite", "left", "waiting_for"]
 

@@ -7,8 +7,8 @@ from registry.clock import Clock
 from registry.ids import Ids
 from storage.connection import Connection
 from storage.mail import queue_mail
-from storage.sealed_fields import mail_field
-from storage.sealing import Keyring
+from storage.secrets.sealed_fields import mail_field
+from storage.secrets.sealing import Keyring
 
 SERVICE = "service"
 """Mails belong to no organisation: this stands in its place where they are sealed."""

@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from storage.connection import Connection
-from storage.onboarding import OnboardingRow, find_onboarding
+from storage.people.onboarding import OnboardingRow, find_onboarding
 
 StepName = Literal["org", "ocs", "plan", "test_esim", "complete"]
 StepStatus = Literal["todo", "done", "pending", "skipped"]

@@ -9,10 +9,10 @@ from operations.services.network.reached import Upstream
 from operations.services.network.upstream import identity_of
 from operations.services.people.onboarding import OnboardingState, PendingReason, read_state
 from registry.errors import Refusal
-from storage.accounts import take_account
-from storage.changes import CALLERS, bump
+from storage.calls.changes import CALLERS, bump
 from storage.connection import Connection
-from storage.onboarding import OnboardingRow, choose_managed, find_onboarding
+from storage.people.accounts import take_account
+from storage.people.onboarding import OnboardingRow, choose_managed, find_onboarding
 
 
 class Seen(NamedTuple):

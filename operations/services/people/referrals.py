@@ -5,8 +5,8 @@ from typing import Literal
 
 from registry.errors import Conflict
 from registry.ids import Ids
-from storage.affiliates import Affiliate, affiliate_of, affiliate_with, join, refer, referral_of, share_people
 from storage.connection import Connection
+from storage.people.affiliates import Affiliate, affiliate_of, affiliate_with, join, refer, referral_of, share_people
 
 # Letters and digits that nobody takes for one another when they are read out: no 0 and O, no 1 and I.
 ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from operations.deps import Deps
 from operations.services.people.signing_keys import sign
 from registry.ports import Site
-from storage.grants import GRANT, Grant, grant_to_member
+from storage.people.grants import GRANT, Grant, grant_to_member
 
 SCOPES = ("read", "write", "admin")
 ACCESS_SECONDS = 600

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from operations.deps import Deps
 from operations.services.people.letters import SERVICE
-from storage.sealed_fields import signing_key_field
-from storage.signing_keys import PUBLISHED_AHEAD, SigningKey, insert_signing_key, published_keys, signer_of
+from storage.people.signing_keys import PUBLISHED_AHEAD, SigningKey, insert_signing_key, published_keys, signer_of
+from storage.secrets.sealed_fields import signing_key_field
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey

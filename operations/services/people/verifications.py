@@ -13,10 +13,10 @@ from registry.clock import Clock
 from registry.errors import BadRequest
 from registry.ids import Ids
 from registry.throttle import network_of
-from storage.allowances import Allowance, allowance
+from storage.calls.allowances import Allowance, allowance
 from storage.connection import Connection
-from storage.people import is_expected, keep_person
-from storage.verifications import MOST_TRIES, Purpose, Verification, keep_verification, try_code, use_verification
+from storage.people.people import is_expected, keep_person
+from storage.people.verifications import MOST_TRIES, Purpose, Verification, keep_verification, try_code, use_verification
 
 CODE_SECONDS = 600
 CODE_MINUTES = CODE_SECONDS // 60

@@ -18,14 +18,14 @@ from registry.caller import ANONYMOUS
 from registry.errors import Conflict, NotFound, OcsError, Refusal, StoreUnavailable
 from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.ports import Line
-from storage.audit import append_line
-from storage.connect import connected
+from storage.calls.audit import append_line
 from storage.connection import Connection
-from storage.order_status import cancelled_at, status_of
-from storage.orders import NewOrder, OrderRow, find_order, insert_order, name_session
-from storage.storefront_plans import StorefrontPlan, named_plan
-from storage.storefronts import Storefront, storefront_of
-from storage.top_ups import takes_top_ups
+from storage.money.connect import connected
+from storage.shop.order_status import cancelled_at, status_of
+from storage.shop.orders import NewOrder, OrderRow, find_order, insert_order, name_session
+from storage.shop.storefront_plans import StorefrontPlan, named_plan
+from storage.shop.storefronts import Storefront, storefront_of
+from storage.shop.top_ups import takes_top_ups
 
 T = TypeVar("T")
 BEGIN_ORDER, BEGIN_TOP_UP = "begin_order", "begin_top_up"

@@ -28,9 +28,9 @@ from operations.services.shop.top_up import add_package
 from operations.services.shop.top_up_review import look_into
 from registry.errors import NotFound, Refusal, StoreUnavailable
 from storage.connection import Connection
-from storage.issuance import find_issuance
-from storage.order_queue import LEASE_MS, claim_order, due_places, fail_order, hold_order, review_order, work_later
-from storage.orders import OrderRow
+from storage.issuing.issuance import find_issuance
+from storage.shop.order_queue import LEASE_MS, claim_order, due_places, fail_order, hold_order, review_order, work_later
+from storage.shop.orders import OrderRow
 
 AT_ONCE = 8
 STEP_SECONDS = 25.0

@@ -15,9 +15,9 @@ from operations.services.issuing.qr_picture import drawable
 from operations.services.people.letters import put_in_queue, seal_letter
 from operations.services.shop.texts import Texts, texts
 from storage.connection import Connection
-from storage.members import list_people
-from storage.orders import OrderRow, find_order
-from storage.storefronts import Storefront, storefront_of
+from storage.people.members import list_people
+from storage.shop.orders import OrderRow, find_order
+from storage.shop.storefronts import Storefront, storefront_of
 
 DAY = 86_400
 # Choice: a mail server that is away for a week is somebody's to notice; a mail that comes later than that only confuses.

@@ -8,9 +8,9 @@ from operations.services.people.addresses import is_address, normal
 from operations.services.shop.order_letters import tell_failed
 from registry.errors import NotFound, Refusal, StoreUnavailable
 from storage.connection import Connection
-from storage.order_queue import Paid, fail_given_back, pay_order, work_later
-from storage.orders import OrderRow, order_of_session
-from storage.payment_records import PaymentRecord, charges_of, find_record, records_of
+from storage.money.payment_records import PaymentRecord, charges_of, find_record, records_of
+from storage.shop.order_queue import Paid, fail_given_back, pay_order, work_later
+from storage.shop.orders import OrderRow, order_of_session
 
 PAYMENT_MISMATCH, PAYMENT_REFUNDED = "payment_mismatch", "payment_refunded"
 AFTER_ITS_END, UNREACHED, CLEARING = 60, 300, 6 * 3600

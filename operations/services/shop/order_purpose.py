@@ -11,9 +11,9 @@ from operations.services.shop.order_letters import tell_failed, tell_late, tell_
 from registry.errors import Conflict, Refusal
 from registry.ports import Conclusion
 from storage.connection import Connection
-from storage.events import emit
-from storage.issuance import IssuanceRow
-from storage.order_queue import Esim, fail_order, make_ready, reopen_order, review_order, send_order, unsend_order
+from storage.issuing.issuance import IssuanceRow
+from storage.shop.order_queue import Esim, fail_order, make_ready, reopen_order, review_order, send_order, unsend_order
+from storage.webhooks.events import emit
 
 FULFIL = "fulfil_storefront_order"
 """The ledger's name of what draws for orders; the key is the order's id."""

@@ -18,10 +18,10 @@ from operations.services.shop.order_letters import tell_refund_failed
 from registry.errors import Conflict, Refusal, StoreUnavailable
 from registry.payments_errors import PaymentsError
 from storage.connection import Connection
-from storage.order_queue import begin_refund, refund_was_made, set_refund
-from storage.orders import OrderRow
-from storage.payment_attempts import AttemptKind, PaymentAttempt, find_attempt, insert_attempt, open_attempts_of, touch_attempt
-from storage.payment_records import lock_account, put_record
+from storage.money.payment_attempts import AttemptKind, PaymentAttempt, find_attempt, insert_attempt, open_attempts_of, touch_attempt
+from storage.money.payment_records import lock_account, put_record
+from storage.shop.order_queue import begin_refund, refund_was_made, set_refund
+from storage.shop.orders import OrderRow
 
 REFUND_ORDER = "refund_storefront_order"
 # Choice: the processor keeps keys for a day. After this, what is unknown is for the processor's own word, or a person.

@@ -7,11 +7,11 @@ from operations.services.shop.order_letters import tell_failed, tell_ready
 from operations.services.shop.top_up_evidence import read_sent
 from registry.errors import Conflict, NotFound
 from registry.ports import Line
-from storage.audit import append_line
+from storage.calls.audit import append_line
 from storage.connection import Connection
-from storage.order_queue import accept_top_up, fail_order, owe_again
-from storage.orders import OrderRow, find_order
-from storage.top_ups import settle_ready
+from storage.shop.order_queue import accept_top_up, fail_order, owe_again
+from storage.shop.orders import OrderRow, find_order
+from storage.shop.top_ups import settle_ready
 
 Decision = Literal["refund", "added"]
 SETTLE, GIVEN_BACK = "settle_storefront_order", "settled_by_operator"

@@ -3,10 +3,10 @@
 from operations.deps import Deps
 from operations.services.issuing.purpose import UNKNOWN
 from operations.services.shop.order_letters import tell_review
+from storage.calls.replicas import LEASE_SECONDS
 from storage.connection import Connection
-from storage.order_queue import has_stale_top_up, lost_orders, review_order
-from storage.replicas import LEASE_SECONDS
-from storage.top_ups import lose_orphans
+from storage.shop.order_queue import has_stale_top_up, lost_orders, review_order
+from storage.shop.top_ups import lose_orphans
 
 AT_ONCE = 100
 

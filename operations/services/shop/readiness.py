@@ -14,10 +14,10 @@ from operations.services.network.reached import AccountGone, Upstream
 from operations.services.network.templates import find_template
 from operations.services.network.upstream import reach_for
 from registry.errors import NotFound
-from storage.connect import connected
-from storage.connections import UpstreamRow, find_connection
-from storage.storefront_plans import StorefrontPlan
-from storage.storefronts import Storefront
+from storage.money.connect import connected
+from storage.network.connections import UpstreamRow, find_connection
+from storage.shop.storefront_plans import StorefrontPlan
+from storage.shop.storefronts import Storefront
 
 Reason = Literal[
     "storefront_not_published",

@@ -24,11 +24,11 @@ from operations.services.shop.top_up_evidence import Sent, written
 from registry.errors import EndOfLife, NotFound, OcsError, Refusal, StoreUnavailable
 from registry.ports import Conclusion
 from storage.connection import Connection
-from storage.order_queue import fail_order, reopen_order
-from storage.order_status import status_of
-from storage.orders import OrderRow, find_order
-from storage.placed import keep_placed
-from storage.top_ups import (
+from storage.issuing.placed import keep_placed
+from storage.shop.order_queue import fail_order, reopen_order
+from storage.shop.order_status import status_of
+from storage.shop.orders import OrderRow, find_order
+from storage.shop.top_ups import (
     added_to,
     begin_sending,
     hold_top_up,

@@ -3,7 +3,7 @@
 Why a package is believed to be the top-up's, all of it together: it was not on the line before the call was sent (`Sent.packages`, read
 right before the commit), it is of the template that was asked for, no series made it, it was assigned when the call may have taken
 effect, and nothing else explains it: no other top-up of the order, not the order itself, no operation of ours that put it there
-(storage/placed.py). It must be the only one, and no other top-up of the template may be unknown at the same time.
+(storage/issuing/placed.py). It must be the only one, and no other top-up of the template may be unknown at the same time.
 """
 
 from collections.abc import Sequence

@@ -8,11 +8,11 @@ from operations.services.issuing.issued_line import issued_line
 from operations.services.network.templates import own_templates
 from operations.services.network.upstream import reach_for
 from storage.connection import Connection
-from storage.issuance import IssuanceRow, find_issuance
-from storage.order_status import cancelled_at, status_of
-from storage.orders import OrderRow
-from storage.storefront_plans import StorefrontPlan, plans_on_sale
-from storage.storefronts import storefront_of
+from storage.issuing.issuance import IssuanceRow, find_issuance
+from storage.shop.order_status import cancelled_at, status_of
+from storage.shop.orders import OrderRow
+from storage.shop.storefront_plans import StorefrontPlan, plans_on_sale
+from storage.shop.storefronts import storefront_of
 
 
 async def addable(deps: Deps, order: OrderRow) -> list[StorefrontPlan]:

@@ -13,13 +13,13 @@ from operations.services.shop.top_up import ADD
 from operations.services.shop.top_up_evidence import Sent, Verdict, judge, read_sent, written
 from registry.errors import Refusal, StoreUnavailable
 from registry.ports import Line
-from storage.audit import append_line
+from storage.calls.audit import append_line
 from storage.connection import Connection
-from storage.issuance import find_issuance
-from storage.order_queue import fail_order
-from storage.orders import OrderRow, find_order
-from storage.placed import keep_placed, placed_among
-from storage.top_ups import added_to, hold_top_up, look_again, rivals_of, settle_ready
+from storage.issuing.issuance import find_issuance
+from storage.issuing.placed import keep_placed, placed_among
+from storage.shop.order_queue import fail_order
+from storage.shop.orders import OrderRow, find_order
+from storage.shop.top_ups import added_to, hold_top_up, look_again, rivals_of, settle_ready
 
 CLEAR_SECONDS = LATEST.total_seconds()
 PATIENCE_SECONDS = 24 * 3600

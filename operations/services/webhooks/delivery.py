@@ -9,11 +9,11 @@ from clients.webhooks.signature import sign
 from operations.services.webhooks.event_body import Event, ReportEvent, body_of, sent_of
 from registry.clock import Clock
 from registry.ids import Ids
-from storage import outbox
-from storage.outbox import Leased, Outcome, Verdict
-from storage.sealed_fields import webhook_secret_field
-from storage.sealing import Keyring
+from storage.secrets.sealed_fields import webhook_secret_field
+from storage.secrets.sealing import Keyring
 from storage.store import Store
+from storage.webhooks import outbox
+from storage.webhooks.outbox import Leased, Outcome, Verdict
 
 USER_AGENT = "connectivity-webhooks/1"
 

@@ -1,0 +1,1 @@
+"""What is kept of lines: whose they are, and what the network told of them."""

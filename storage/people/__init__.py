@@ -1,0 +1,1 @@
+"""What is kept of people, organisations, and how they prove who they are."""

@@ -1,0 +1,269 @@
+"""Who a credential belongs to: keys, people, memberships and connections, read at every call."""
+
+import hashlib
+from dataclasses import replace
+from typing import Literal, NamedTuple, cast
+
+import sqlalchemy as sa
+
+from registry.caller import Caller, Kind
+from registry.caller import Connection as Upstream
+from registry.errors import OrgRef
+from registry.ids import base32
+from registry.limits import Role, Scope, Tier, scopes_of
+from registry.policy import is_api_key, period_of
+from registry.ports import Claims
+from registry.restrictions import Restrictions
+from storage.calls.changes import CALLERS, read_counter
+from storage.connection import Connection
+from storage.people.grants import Grant, find_grant
+from storage.people.memberships import MEMBERS, MEMBERSHIP, Member, find_actor, find_member, first_membership, list_connected
+from storage.people.restrictions import read_restrictions
+from storage.schema import ApiKeyTable, PersonTable
+from storage.statement import Command, Query, table
+from storage.store import Store
+
+KEY, PERSON = table(ApiKeyTable), table(PersonTable)
+CACHED_KEYS = 10_000
+
+
+class Key(NamedTuple):
+    """A key as it is found by its digest."""
+
+    id: str
+    person_id: str
+    organisation_id: str | None
+    expires_at: int | None
+    last_used_day: str | None
+    restrictions: str | None
+
+
+class Person(NamedTuple):
+    """A person's id."""
+
+    id: str
+
+
+KEY_BY_DIGEST = Query(
+    Key,
+    sa.select(*(KEY.c[name] for name in Key._fields)).where(KEY.c.digest == sa.bindparam("digest"), KEY.c.revoked_at.is_(None)),
+)
+PERSON_BY_SUBJECT = Query(Person, sa.select(PERSON.c.id).where(PERSON.c.subject == sa.bindparam("subject")))
+UNLINKED = (PERSON.c.address == sa.bindparam("verified"), PERSON.c.subject.is_(None))
+AWAITED = Query(Person, sa.select(PERSON.c.id).where(*UNLINKED))
+# Two tokens of one subject may name two addresses: the subject stays whose it became first.
+NAMED = sa.exists().where(PERSON.alias("named").c.subject == sa.bindparam("known_as"))
+LINK = Command(sa.update(PERSON).where(*UNLINKED, ~NAMED).values(subject=sa.bindparam("known_as")))
+TOUCH = Command(sa.update(KEY).where(KEY.c.id == sa.bindparam("key_id")).values(last_used_day=sa.bindparam("day")))
+# Rechecked in the transaction of a write that moves a SIM or money.
+MEMBER_BY_KEY = Query(
+    Member,
+    MEMBERS.join_from(
+        MEMBERSHIP, KEY, (KEY.c.person_id == MEMBERSHIP.c.person_id) & (KEY.c.organisation_id == MEMBERSHIP.c.organisation_id)
+    ).where(
+        KEY.c.id == sa.bindparam("key_id"),
+        KEY.c.revoked_at.is_(None),
+        KEY.c.expires_at.is_(None) | (KEY.c.expires_at > sa.bindparam("now")),
+    ),
+)
+
+
+def find_key(connection: Connection, *, digest: bytes) -> tuple[Key, Member | None] | None:
+    """A live key and, unless it is bound to a person alone, its maker's membership."""
+    key = connection.first(KEY_BY_DIGEST, digest=digest)
+    if key is None:
+        return None
+    return key, find_member(connection, person=key.person_id, organisation=key.organisation_id) if key.organisation_id else None
+
+
+def find_again(connection: Connection, *, caller: Caller, now: float) -> Member | None:
+    """The membership of a caller who was found before; None when it, or the credential, has ended since."""
+    if caller.kind == "key":
+        return connection.first(MEMBER_BY_KEY, key_id=caller.key_id, now=now)
+    if caller.key_id:
+        found = find_grant(connection, grant=caller.key_id, now=now)
+        return None if found is None else found[1]
+    return find_member(connection, person=caller.principal, organisation=caller.organisation)
+
+
+def find_subject(connection: Connection, *, subject: str, organisation: str | None) -> tuple[str | None, Member | None]:
+    """The person an identity provider names, and the membership they act in."""
+    person = connection.first(PERSON_BY_SUBJECT, subject=subject)
+    if person is None:
+        return None, None
+    if organisation is None:
+        return person.id, first_membership(connection, person=person.id)
+    # A token that names an organisation its person has left acts for none: never silently for another.
+    return person.id, find_member(connection, person=person.id, organisation=organisation)
+
+
+def awaits_subject(connection: Connection, *, address: str) -> bool:
+    """Whether somebody signed up here with the address whom no external provider has named yet."""
+    return connection.first(AWAITED, verified=address) is not None
+
+
+def link_subject(connection: Connection, *, subject: str, address: str) -> bool:
+    """A person who signed up here comes with an external provider's name for the first time: from now on it is theirs."""
+    return connection.run(LINK, known_as=subject, verified=address) == 1
+
+
+def touch(connection: Connection, *, days: dict[str, str]) -> None:
+    """Note the day on which keys were last used."""
+    connection.run_many(TOUCH, [{"key_id": key, "day": day} for key, day in sorted(days.items())])
+
+
+def caller_of(kind: Kind, person: str, member: Member | None, key_id: str = "") -> Caller:
+    """A caller with the scopes of a membership; without one, only what needs no organisation."""
+    if member is None:
+        return Caller(kind=kind, principal=person, scopes=int(scopes_of(Tier.FREE, Role.MEMBER)), key_id=key_id)
+    tier, role = Tier(member.tier), Role(member.role)
+    upstream = None if member.mode is None else Upstream(cast(Literal["managed", "own"], member.mode), member.account_id)
+    return Caller(
+        kind=kind,
+        principal=person,
+        organisation=member.organisation_id,
+        organisation_name=member.name,
+        tier=tier,
+        role=role,
+        scopes=int(scopes_of(tier, role)),
+        key_id=key_id,
+        connection=upstream,
+    )
+
+
+def reader_for(connection: Connection, *, organisation: str, principal: str) -> Caller | None:
+    """A caller of an organisation as it is now who is no person, and may only read."""
+    member = find_actor(connection, actor=principal, organisation=organisation)
+    return None if member is None else narrowed(caller_of("local", principal, member), Restrictions(read_only=True))
+
+
+def narrowed(caller: Caller, restrictions: Restrictions) -> Caller:
+    """The caller with what the credential was made to do less."""
+    scopes = caller.scopes & int(carried(restrictions))
+    return replace(caller, scopes=scopes, withheld=caller.scopes & ~scopes, restrictions=restrictions)
+
+
+def carried(restrictions: Restrictions) -> Scope:
+    """The scopes that restrictions leave."""
+    if restrictions.read_only:
+        return Scope.READ
+    every = Scope.READ | Scope.ANY | Scope.WRITE | Scope.ADMIN
+    return every & ~Scope.ADMIN if restrictions.no_admin else every
+
+
+def granted(grant: Grant) -> Restrictions:
+    """A login's scopes as restrictions: who was granted less than everything may do less than everything."""
+    scopes = grant.scopes.split()
+    return Restrictions(read_only="write" not in scopes, no_admin="admin" not in scopes)
+
+
+class Cached(NamedTuple):
+    """A caller as it was when the change counter stood at `counter`."""
+
+    counter: int
+    caller: Caller
+
+
+class StoreDirectory:
+    """The pipeline's Directory. A cached key is used only while the change counter read in the same call stands still."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._cache: dict[bytes, Cached] = {}
+        self._used: dict[str, str] = {}
+        self._noted: dict[str, str] = {}
+
+    async def by_key(self, secret: str, now: float) -> Caller | None:
+        """The caller of a live API key."""
+        digest = hashlib.sha256(secret.encode()).digest()
+        if digest not in self._cache and not is_api_key(secret):
+            return None  # mistyped: not worth a look-up
+        counter = await self._store.read(read_counter, name=CALLERS)
+        cached = self._cache.get(digest)
+        if cached is None or cached.counter != counter:
+            cached = await self._load(digest, counter)
+        if cached is None or (cached.caller.expires_at is not None and cached.caller.expires_at <= now):
+            return None
+        self._note_use(cached.caller.key_id, now)
+        return cached.caller
+
+    async def by_session(self, claims: Claims, now: float) -> Caller | None:
+        """The caller of a verified session. A login here is its grant; an external one is who our store knows by the provider's name."""
+        if claims.grant is not None:
+            found = await self._store.read(find_grant, grant=claims.grant, now=now)
+            if found is None:
+                return None
+            grant, member = found
+            if claims.subject != grant.person_id:
+                return None  # signed with our key for somebody whom this login is not of: nothing of ours makes such a token
+            caller = replace(caller_of("session", grant.person_id, member, grant.id), expires_at=int(grant.expires_at))
+            return narrowed(caller, granted(grant))
+        subject, organisation = claims.subject, claims.organisation
+        person, member = await self._store.read(find_subject, subject=subject, organisation=organisation)
+        if person is None and claims.email is not None:
+            await self._link(subject, claims.email.lower())
+            # Whoever linked them: somebody's first calls come several at once.
+            person, member = await self._store.read(find_subject, subject=subject, organisation=organisation)
+        return caller_of("session", person or stranger(subject), member)
+
+    async def again(self, caller: Caller, now: float) -> Caller | None:
+        """Who called a while ago, as they are now. A login that acts for another organisation since then is another caller."""
+        member = await self._store.read(find_again, caller=caller, now=now)
+        if member is None or member.organisation_id != caller.organisation:
+            return None
+        found = replace(caller_of(caller.kind, caller.principal, member, caller.key_id), expires_at=caller.expires_at)
+        return narrowed(found, caller.restrictions)
+
+    async def signed_in(self, person: str, organisation: str | None) -> Caller:
+        """The caller of a browser session, at the service's own pages."""
+        member = None if organisation is None else await self._store.read(find_member, person=person, organisation=organisation)
+        return caller_of("session", person, member)
+
+    async def member(self, person: str, organisation: str) -> Caller | None:
+        """The local caller of stdio and the command line."""
+        member = await self._store.read(find_member, person=person, organisation=organisation)
+        return None if member is None else caller_of("local", person, member)
+
+    async def connected(self, principal: str) -> list[OrgRef]:
+        """The principal's organisations that have an upstream account."""
+        return [{"id": row.id, "name": row.name} for row in await self._store.read(list_connected, person=principal)]
+
+    async def flush(self) -> None:
+        """Write the days on which keys were last used."""
+        if self._used:
+            used = dict(self._used)
+            await self._store.write(touch, days=used)
+            self._used = {key: day for key, day in self._used.items() if used.get(key) != day}
+
+    async def _link(self, subject: str, address: str) -> None:
+        """Looks first: most who come for the first time are nobody's acquaintance, and come more than once."""
+        if await self._store.read(awaits_subject, address=address):
+            await self._store.write(link_subject, subject=subject, address=address)
+
+    async def _load(self, digest: bytes, counter: int) -> Cached | None:
+        found = await self._store.read(find_key, digest=digest)
+        if found is None:
+            self._cache.pop(digest, None)
+            return None
+        key, member = found
+        if key.organisation_id is not None and member is None:
+            return None  # its maker has left the organisation
+        if len(self._cache) >= CACHED_KEYS:
+            self._cache.clear()
+        caller = replace(caller_of("key", key.person_id, member, key.id), expires_at=key.expires_at)
+        if key.restrictions is not None:
+            caller = narrowed(caller, read_restrictions(key.restrictions))
+        cached = self._cache[digest] = Cached(counter, caller)
+        if key.last_used_day is not None:
+            self._noted.setdefault(key.id, key.last_used_day)
+        return cached
+
+    def _note_use(self, key_id: str, now: float) -> None:
+        day = period_of(now).name
+        if self._noted.get(key_id) != day:
+            self._noted[key_id] = self._used[key_id] = day
+
+
+def stranger(subject: str) -> str:
+    """A stable principal for a person of an external identity provider whom we have no row for yet."""
+    return "usr_" + base32(int.from_bytes(hashlib.sha256(subject.encode()).digest()) >> 126)

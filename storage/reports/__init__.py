@@ -1,0 +1,1 @@
+"""What is kept of schedules and their reports."""

@@ -1,0 +1,1 @@
+"""How secrets are kept: sealed, bound to their rows, and sealed again."""

@@ -1,0 +1,108 @@
+"""Which keys sealed what a database holds: asked at every start, so one read of one row for each column."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from registry.errors import StoreUnavailable
+from storage.address import is_sqlite, sqlite_path
+from storage.connection import Connection
+from storage.outage import outage
+from storage.pragmas import open_file
+from storage.revision import REVISIONS, revision_in
+from storage.schema import ClaimTable, IntentTable, OauthClientTable, OrganisationTable, SigningKeyTable, WebhookEndpointTable
+from storage.secrets.sealing import KEY_ID
+from storage.statement import Query, sqlite_dialect, table
+from storage.unreachable import unreachable
+
+BUSY_MS = 5_000
+KEY_ID_LENGTH = 32
+NEWEST = 100  # rows looked at for one that is sealed: an intent that waits for its plan, and a call under way, hold nothing yet
+
+
+class Head(NamedTuple):
+    """The beginning of a sealed value: enough for the key's id, too little for the secret."""
+
+    head: str
+
+
+Sealed = ClaimTable | IntentTable | OauthClientTable | SigningKeyTable | WebhookEndpointTable
+
+
+def newest(model: type[Sealed], order: str, sealed: str) -> Query[Head]:
+    """The newest sealed value of a table, found by an index."""
+    columns = table(model).c
+    latest = (
+        sa.select(columns[order].label("place"), sa.func.substr(columns[sealed], 1, KEY_ID_LENGTH + 1).label("head"))
+        .where(columns[order].is_not(None))
+        .order_by(columns[order].desc())
+        .limit(NEWEST)
+        .subquery()
+    )
+    return Query(Head, sa.select(latest.c.head).where(latest.c.head.is_not(None)).order_by(latest.c.place.desc()).limit(1))
+
+
+ORGANISATION = table(OrganisationTable)
+# Few organisations have a token of their own, and any of them may be the one: the whole table, which is short, is looked through.
+OWN_TOKEN = Query(
+    Head,
+    sa.select(sa.func.substr(ORGANISATION.c.own_token, 1, KEY_ID_LENGTH + 1).label("head"))
+    .where(ORGANISATION.c.own_token.is_not(None))
+    .order_by(ORGANISATION.c.id.desc())
+    .limit(1),
+)
+QUERIES = (
+    OWN_TOKEN,
+    newest(WebhookEndpointTable, "id", "secret"),
+    newest(IntentTable, "id", "esim"),
+    newest(ClaimTable, "expires_at", "body"),
+    newest(SigningKeyTable, "number", "private"),
+    newest(OauthClientTable, "created", "secret"),
+)
+
+
+def newest_key_ids(connection: Connection) -> frozenset[str]:
+    """The ids of the keys that sealed the newest rows; what has not the form of a sealed value says nothing."""
+    heads = [row.head.partition(".") for query in QUERIES if (row := connection.first(query)) is not None]
+    return frozenset(key_id for key_id, dot, _ in heads if dot and KEY_ID.fullmatch(key_id))
+
+
+def sealed_key_ids(url: str) -> frozenset[str]:
+    """The same for a database at an address; none for one that is absent, has no tables, or is a newer program's."""
+    return of_sqlite(sqlite_path(url)) if is_sqlite(url) else of_postgres(url)
+
+
+def of_sqlite(path: Path) -> frozenset[str]:
+    """Of a file, which is not made when it is absent."""
+    if not path.exists():
+        return frozenset()
+    with closing(open_file(path, busy_ms=BUSY_MS)) as raw:
+        try:
+            return newest_key_ids(Connection(raw, sqlite_dialect())) if revision_in(raw) in REVISIONS else frozenset()
+        except sqlite3.Error as error:
+            raise outage(error) or error from error
+
+
+def of_postgres(url: str) -> frozenset[str]:
+    """Of a PostgreSQL database, with one connection."""
+    from psycopg import Error, errors  # only where PostgreSQL is used
+
+    from storage.session import Session  # brings psycopg
+    from storage.statement import postgresql_dialect
+
+    session = Session(url, postgresql_dialect())
+    try:
+        return session.run(newest_key_ids, read_only=True)
+    except (errors.UndefinedTable, errors.UndefinedColumn):
+        return frozenset()  # the check of the schema version, which comes next, says what is missing
+    except Error as error:  # an address that cannot be read
+        raise unreachable(error) from error
+    except StoreUnavailable as refusal:
+        if isinstance(refusal.__cause__, Error):
+            raise unreachable(refusal.__cause__) from refusal.__cause__
+        raise
+    finally:
+        session.close()

@@ -1,0 +1,1 @@
+"""What is kept of shops, and of orders on their way."""

@@ -1,0 +1,154 @@
+"""Deliveries: one event for one endpoint, queued with the event and shown with every attempt (the worker's side is outbox.py)."""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from registry.ids import Ids
+from storage.connection import Connection
+from storage.schema import DeliveryAttemptTable, DeliveryTable, WebhookEndpointTable
+from storage.statement import Command, Query, table
+from storage.webhooks.notify import notify_deliveries
+
+DELIVERY, ATTEMPT, ENDPOINT = table(DeliveryTable), table(DeliveryAttemptTable), table(WebhookEndpointTable)
+PENDING, DELIVERED, FAILED = 0, 1, 2
+ATTEMPTS_SHOWN = 100
+# Choice: as one statement a replay of hundreds of thousands would hold SQLite's write lock for a second and more.
+REPLAYED_AT_ONCE = 10_000
+AFTER_ALL = "dlv_" + "z" * 27
+
+
+class EndpointId(NamedTuple):
+    """An endpoint."""
+
+    id: str
+
+
+class DeliveryRow(NamedTuple):
+    """A delivery as it is shown."""
+
+    id: str
+    event_id: str
+    endpoint_id: str
+    state: int
+    created_ms: int
+
+
+class AttemptRow(NamedTuple):
+    """One POST: when, how it ended as a class, how long it took, when the next one is due."""
+
+    number: int
+    at_ms: int
+    outcome: str
+    milliseconds: float
+    next_ms: int | None
+
+
+ENABLED = Query(
+    EndpointId,
+    sa.select(ENDPOINT.c.id)
+    .where(ENDPOINT.c.organisation == sa.bindparam("organisation"), ENDPOINT.c.status == "enabled", ENDPOINT.c.schedule.is_(None))
+    .order_by(ENDPOINT.c.id),
+)
+# What is under way stays as it is: it is the very delivery that is asked for.
+QUEUE = Command(
+    lambda dialect: (
+        dialect.insert(DELIVERY)
+        .values({name: sa.bindparam(name) for name in ("id", "event_id", "endpoint_id", "organisation", "due_ms")})
+        .values(state=PENDING, attempt=0, attempts=0, created_ms=sa.bindparam("due_ms"))
+        .on_conflict_do_update(
+            index_elements=["event_id", "endpoint_id"],
+            set_={"state": PENDING, "attempt": 0, "due_ms": sa.bindparam("due_ms")},
+            where=DELIVERY.c.lease.is_(None),
+        )
+    )
+)
+OF_ENDPOINT = DELIVERY.c.endpoint_id == sa.bindparam("endpoint")
+SINCE: sa.BindParameter[int] = sa.bindparam("since_ms", type_=sa.BigInteger)
+# Nothing is due before it was queued: that bound on `due_ms` is for the index, which begins there and gives the order. The addition
+# in the statement around it keeps SQLite from the index on the state, which every failed row shares.
+FAILED_FIRST = (
+    sa.select(DELIVERY.c.id)
+    .where(OF_ENDPOINT, DELIVERY.c.state == FAILED, DELIVERY.c.due_ms >= SINCE, DELIVERY.c.created_ms >= SINCE)
+    .order_by(DELIVERY.c.due_ms)
+    .limit(sa.literal_column(str(REPLAYED_AT_ONCE)))
+)
+REPLAY = Command(
+    sa.update(DELIVERY)
+    .where(DELIVERY.c.id.in_(FAILED_FIRST), DELIVERY.c.state + sa.literal_column("0", sa.Integer) == FAILED)
+    .values(state=PENDING, attempt=0, due_ms=sa.bindparam("now_ms"), lease=None)
+)
+# Whether it failed or arrived; what waits or is under way is on its way already.
+REPLAY_ONE = Command(
+    sa.update(DELIVERY)
+    .where(OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery"), DELIVERY.c.state != PENDING)
+    .values(state=PENDING, attempt=0, due_ms=sa.bindparam("now_ms"), lease=None)
+)
+ONE = Query(EndpointId, sa.select(DELIVERY.c.endpoint_id.label("id")).where(OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery")))
+GIVE_UP = Command(sa.update(DELIVERY).where(OF_ENDPOINT, DELIVERY.c.state == PENDING, DELIVERY.c.lease.is_(None)).values(state=FAILED))
+DROP_ATTEMPTS = Command(
+    sa.delete(ATTEMPT).where(ATTEMPT.c.delivery_id.in_(sa.select(DELIVERY.c.id).where(OF_ENDPOINT, DELIVERY.c.state == PENDING)))
+)
+DROP = Command(sa.delete(DELIVERY).where(OF_ENDPOINT, DELIVERY.c.state == PENDING))
+LIST = Query(
+    DeliveryRow,
+    sa.select(*(DELIVERY.c[name] for name in DeliveryRow._fields))
+    .where(DELIVERY.c.event_id == sa.bindparam("event"), DELIVERY.c.id < sa.bindparam("after"))
+    .order_by(DELIVERY.c.id.desc())
+    .limit(sa.bindparam("most")),
+)
+NEWEST_ATTEMPTS = Query(
+    AttemptRow,
+    sa.select(*(ATTEMPT.c[name] for name in AttemptRow._fields))
+    .where(ATTEMPT.c.delivery_id == sa.bindparam("delivery"))
+    .order_by(ATTEMPT.c.number.desc())
+    .limit(ATTEMPTS_SHOWN),
+)
+
+
+def enqueue(connection: Connection, *, event: str, organisation: str, now_ms: int, ids: Ids) -> None:
+    """Queue an event for every enabled endpoint, each at the start of the schedule; attempts keep their numbers."""
+    rows = [
+        {"id": ids.new("dlv_"), "event_id": event, "endpoint_id": endpoint.id, "organisation": organisation, "due_ms": now_ms}
+        for endpoint in connection.all(ENABLED, organisation=organisation)
+    ]
+    notify_deliveries(connection, queued=connection.run_many(QUEUE, rows))
+
+
+def enqueue_for(connection: Connection, *, event: str, endpoint: str, organisation: str, now_ms: int, ids: Ids) -> None:
+    """Queue an event for one endpoint, whoever's else it may be for."""
+    queued = connection.run(QUEUE, id=ids.new("dlv_"), event_id=event, endpoint_id=endpoint, organisation=organisation, due_ms=now_ms)
+    notify_deliveries(connection, queued=queued)
+
+
+def replay(connection: Connection, *, endpoint: str, since_ms: int, now_ms: int) -> int:
+    """Start the schedule of an endpoint's failed deliveries again, of at most so many at once, those first that failed first; how many."""
+    replayed = connection.run(REPLAY, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
+    notify_deliveries(connection, queued=replayed)
+    return replayed
+
+
+def replay_one(connection: Connection, *, endpoint: str, delivery: str, now_ms: int) -> int | None:
+    """Start the schedule of one ended delivery again; how many (0 when it is on its way), or None when the endpoint has no such one."""
+    if connection.first(ONE, endpoint=endpoint, delivery=delivery) is None:
+        return None
+    replayed = connection.run(REPLAY_ONE, endpoint=endpoint, delivery=delivery, now_ms=now_ms)
+    notify_deliveries(connection, queued=replayed)
+    return replayed
+
+
+def give_up(connection: Connection, *, endpoint: str) -> None:
+    """The endpoint was disabled: what waits has failed. What is under way is decided by its ack."""
+    connection.run(GIVE_UP, endpoint=endpoint)
+
+
+def drop_pending(connection: Connection, *, endpoint: str) -> None:
+    """The endpoint is gone: what waits, and what is under way, goes with it. Ended deliveries stay in their event's list."""
+    connection.run(DROP_ATTEMPTS, endpoint=endpoint)
+    connection.run(DROP, endpoint=endpoint)
+
+
+def list_deliveries(connection: Connection, *, event: str, after: str | None, most: int) -> list[tuple[DeliveryRow, list[AttemptRow]]]:
+    """An event's deliveries, newest first, each with its newest attempts in the order they were made."""
+    rows = connection.all(LIST, event=event, after=after or AFTER_ALL, most=most)
+    return [(row, connection.all(NEWEST_ATTEMPTS, delivery=row.id)[::-1]) for row in rows]

@@ -1,0 +1,260 @@
+"""The worker's side of deliveries: claim -> lease -> fenced ack, in batches, one path for both databases (storage.md 7).
+
+`due_ms` is also the visibility timeout: a claimed row is due again when its lease ends, so another worker retakes what a dead one
+held. `attempt` is the place in the schedule, `attempts` counts all ever made. Choice: both move with the ack and not with the claim,
+so every counted attempt has its row and an interrupted one is made again.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import sqlalchemy as sa
+
+from storage.connection import Connection
+from storage.listed import listed, packed
+from storage.schema import DeliveryAttemptTable, DeliveryTable, EventTable, WebhookEndpointTable
+from storage.statement import Command, Dialect, Query, Value, table
+from storage.webhooks.deliveries import DELIVERED, FAILED, PENDING
+from storage.webhooks.endpoints import FAILING_SECONDS, Record, note_failure, note_success, read_records
+from storage.webhooks.fair_share import choose, waiting
+
+DELIVERY, ATTEMPT, EVENT, ENDPOINT = table(DeliveryTable), table(DeliveryAttemptTable), table(EventTable), table(WebhookEndpointTable)
+# Four times the longest POST: an ack that waits for a busy database still comes in time.
+LEASE_MS = 60_000
+NOUGHT = sa.literal_column("0", sa.Integer)
+Verdict = Literal["ok", "failed", "gone", "ours"]
+
+
+class Leased(NamedTuple):
+    """A claimed delivery with all that its POST needs; without a URL when the endpoint is gone."""
+
+    id: str
+    endpoint_id: str
+    organisation: str
+    attempt: int
+    event_id: str
+    type: str
+    livemode: int
+    data: str
+    created: int
+    url: str | None
+    status: str | None
+    secret: str | None
+    previous_secret: str | None
+    previous_until: int | None
+
+
+class Batch(NamedTuple):
+    """What one claim took: how many rows, and those of them that are to be sent."""
+
+    taken: int
+    leased: list[Leased]
+
+
+class Outcome(NamedTuple):
+    """How one attempt went and what follows: `next_ms` when it is to be tried again. `ours` is a fault the endpoint has no part in."""
+
+    delivery: str
+    endpoint: str
+    lease: str
+    at_ms: int
+    outcome: str
+    milliseconds: float
+    verdict: Verdict
+    next_ms: int | None
+
+
+class Number(NamedTuple):
+    """The number of an acknowledged attempt."""
+
+    id: str
+    attempts: int
+
+
+class Durability(NamedTuple):
+    """How far a commit goes before it returns."""
+
+    synchronous: str
+
+
+class Due(NamedTuple):
+    """When the next delivery is due."""
+
+    due_ms: int | None
+
+
+def unhurried(dialect: Dialect) -> sa.Executable:
+    """For this transaction PostgreSQL's COMMIT does not wait for the disk.
+
+    Choice: a claim or an ack that is lost with the machine is the same as a worker that died a moment earlier: the delivery is made
+    again, which at-least-once allows. The event and its deliveries were durable before. On SQLite commits stay as they are.
+    """
+    setting = "'full'" if dialect.name == "sqlite" else "set_config('synchronous_commit', 'off', true)"
+    return sa.select(sa.literal_column(setting, sa.Text).label("synchronous"))
+
+
+def pending_by_id() -> sa.ColumnElement[bool]:
+    """Pending, of rows that are found by id: the addition keeps SQLite from the index on the state, which most rows share."""
+    return DELIVERY.c.state + NOUGHT == NOUGHT
+
+
+def picked(dialect: Dialect) -> sa.Executable:
+    """Lease the chosen ones that are still due: on PostgreSQL a late ack or a deletion may have come between."""
+    ids = sa.select(listed(dialect, "ids", "chosen", id=sa.Text).c.id)
+    return (
+        sa.update(DELIVERY)
+        .where(DELIVERY.c.id.in_(ids), pending_by_id(), DELIVERY.c.due_ms + NOUGHT <= sa.bindparam("now_ms"))
+        .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
+    )
+
+
+UNHURRIED = Query(Durability, unhurried)
+CLAIM = Command(picked)
+READ = Query(
+    Leased,
+    sa.select(
+        DELIVERY.c.id,
+        DELIVERY.c.endpoint_id,
+        DELIVERY.c.organisation,
+        DELIVERY.c.attempt,
+        DELIVERY.c.event_id,
+        EVENT.c.type,
+        EVENT.c.livemode,
+        EVENT.c.data,
+        EVENT.c.created,
+        ENDPOINT.c.url,
+        ENDPOINT.c.status,
+        ENDPOINT.c.secret,
+        ENDPOINT.c.previous_secret,
+        ENDPOINT.c.previous_until,
+    )
+    .join_from(DELIVERY, EVENT, EVENT.c.id == DELIVERY.c.event_id)
+    .join(ENDPOINT, ENDPOINT.c.id == DELIVERY.c.endpoint_id, isouter=True)
+    .where(waiting(DELIVERY), DELIVERY.c.due_ms == sa.bindparam("lease_end"), DELIVERY.c.lease == sa.bindparam("token")),
+)
+HELD = (DELIVERY.c.id == sa.bindparam("delivery")) & (DELIVERY.c.lease == sa.bindparam("held")) & waiting(DELIVERY)
+
+
+def acknowledged(dialect: Dialect) -> sa.Executable:
+    """All outcomes of a batch in one statement, each fenced by its own lease."""
+    outcome = listed(dialect, "outcomes", "outcome", id=sa.Text, lease=sa.Text, state=sa.Integer, due_ms=sa.BigInteger)
+    return (
+        sa.update(DELIVERY)
+        .where(DELIVERY.c.id == outcome.c.id, DELIVERY.c.lease == outcome.c.lease, pending_by_id())
+        .values(
+            state=outcome.c.state, attempt=DELIVERY.c.attempt + 1, attempts=DELIVERY.c.attempts + 1, due_ms=outcome.c.due_ms, lease=None
+        )
+        .returning(DELIVERY.c.id, DELIVERY.c.attempts)
+    )
+
+
+def recorded(dialect: Dialect) -> sa.Executable:
+    """One row for each attempt that counted."""
+    columns = {"delivery_id": sa.Text, "number": sa.Integer, "at_ms": sa.BigInteger, "outcome": sa.Text}
+    made = listed(dialect, "attempts", "made", **columns, milliseconds=sa.Double, next_ms=sa.BigInteger)
+    return sa.insert(ATTEMPT).from_select(list(made.c.keys()), sa.select(*made.c))
+
+
+ACK = Query(Number, acknowledged)
+RECORD = Command(recorded)
+GIVE_BACK = Command(sa.update(DELIVERY).where(HELD).values(lease=None, due_ms=sa.bindparam("now_ms")))
+FAIL = Command(sa.update(DELIVERY).where(HELD).values(state=FAILED, lease=None))
+DROP = Command(sa.delete(DELIVERY).where(HELD))
+NEXT = Query(Due, sa.select(sa.func.min(DELIVERY.c.due_ms).label("due_ms")).where(waiting(DELIVERY)))
+
+
+def next_due(connection: Connection) -> int | None:
+    """When the next pending delivery is due; a read, so that an idle worker never takes the write lock."""
+    row = connection.first(NEXT)
+    return row.due_ms if row else None
+
+
+def claim(connection: Connection, *, token: str, now_ms: int, most: int, lease_ms: int = LEASE_MS) -> Batch:
+    """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here."""
+    end = now_ms + lease_ms
+    connection.first(UNHURRIED)
+    chosen = choose(connection, now_ms=now_ms, horizon=now_ms + max(LEASE_MS, lease_ms), most=most)
+    ids = packed([[id] for id in chosen])
+    taken = connection.run(CLAIM, token=token, now_ms=now_ms, lease_end=end, ids=ids) if chosen else 0
+    rows = connection.all(READ, token=token, lease_end=end) if taken else []
+    for row in rows:
+        if row.status != "enabled":
+            connection.run(DROP if row.url is None else FAIL, delivery=row.id, held=token)
+    return Batch(taken, [row for row in rows if row.status == "enabled"])
+
+
+def ack(connection: Connection, *, outcomes: Sequence[Outcome]) -> int:
+    """Record attempts and what follows from them; one whose lease was lost meanwhile changes nothing. How many counted."""
+    connection.first(UNHURRIED)
+    counted = [outcome for wave in waves(outcomes) for outcome in ack_each(connection, wave)]
+    judge_endpoints(connection, counted)
+    return len(counted)
+
+
+def waves(outcomes: Sequence[Outcome]) -> list[dict[str, Outcome]]:
+    """Parts that name each delivery once: a statement of many would not say which of two outcomes it took. Nearly always one part."""
+    found: list[dict[str, Outcome]] = []
+    for outcome in outcomes:
+        wave = next((wave for wave in found if outcome.delivery not in wave), None)
+        if wave is None:
+            found.append(wave := {})
+        wave[outcome.delivery] = outcome
+    return found
+
+
+def ack_each(connection: Connection, wave: Mapping[str, Outcome]) -> list[Outcome]:
+    """Those of the wave that still held their lease."""
+    numbers = connection.all(ACK, outcomes=packed([after(outcome) for outcome in wave.values()]))
+    if numbers:
+        connection.run(RECORD, attempts=packed([made(wave[row.id], row.attempts) for row in numbers]))
+    return [wave[row.id] for row in numbers]
+
+
+def after(outcome: Outcome) -> Sequence[Value]:
+    """What an outcome makes of its delivery."""
+    return outcome.delivery, outcome.lease, state_of(outcome), outcome.at_ms if outcome.next_ms is None else outcome.next_ms
+
+
+def made(outcome: Outcome, number: int) -> Sequence[Value]:
+    """The attempt as it is kept."""
+    return outcome.delivery, number, outcome.at_ms, outcome.outcome, outcome.milliseconds, outcome.next_ms
+
+
+def state_of(outcome: Outcome) -> int:
+    """What the delivery has become."""
+    if outcome.verdict == "ok":
+        return DELIVERED
+    return FAILED if outcome.next_ms is None else PENDING
+
+
+def judge_endpoints(connection: Connection, outcomes: Sequence[Outcome]) -> None:
+    """One success clears an endpoint's record; failures after it begin or go on with a new one."""
+    of_endpoint: dict[str, list[Outcome]] = {}
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.at_ms):
+        if outcome.verdict != "ours":
+            of_endpoint.setdefault(outcome.endpoint, []).append(outcome)
+    for record in read_records(connection, endpoints=list(of_endpoint)):
+        judge(connection, record, of_endpoint[record.id])
+
+
+def judge(connection: Connection, record: Record, own: Sequence[Outcome]) -> None:
+    """What an endpoint's attempts, in their order, make of its record; nothing is written when it stays as it is.
+
+    A record that another worker changes meanwhile stands as if its attempts had come after these.
+    """
+    successes = [place for place, outcome in enumerate(own) if outcome.verdict == "ok"]
+    since = record.failing_since
+    if successes and since is not None:
+        note_success(connection, endpoint=record.id)
+        since = None
+    failures = own[successes[-1] + 1 :] if successes else own
+    gone = any(outcome.verdict == "gone" for outcome in own)
+    if failures or gone:
+        first, last = (failures or own)[0].at_ms // 1000, own[-1].at_ms // 1000
+        if gone or since is None or record.status != "enabled" or last - since >= FAILING_SECONDS:
+            note_failure(connection, endpoint=record.id, first=first, last=last, gone=gone)
+
+
+def give_back(connection: Connection, *, leases: Sequence[tuple[str, str]], now_ms: int) -> int:
+    """End leases early, at shutdown: (delivery, lease) each, due at once for the next worker."""
+    return connection.run_many(GIVE_BACK, [{"delivery": delivery, "held": lease, "now_ms": now_ms} for delivery, lease in leases])
