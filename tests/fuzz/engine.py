@@ -12,6 +12,7 @@ from schemathesis.config import (
     CoveragePhaseConfig,
     DictionaryDefinition,
     ExamplesPhaseConfig,
+    ExtraDataSourcesConfig,
     FuzzingPhaseConfig,
     GenerationConfig,
     OperationConfig,
@@ -24,9 +25,15 @@ from schemathesis.config import (
 )
 from schemathesis.config._auth import AuthConfig
 from schemathesis.config._dictionaries import DictionaryEntry, ParameterDictionaryBinding
+from schemathesis.core.failures import AcceptedNegativeData, Failure, ServerError
+from schemathesis.core.transport import Response
 from schemathesis.engine import from_schema
 from schemathesis.engine.events import EngineEvent, EngineFinished, FatalError, NonFatalError, ScenarioFinished
+from schemathesis.engine.run import PhaseName
 from schemathesis.filters import FilterSet
+from schemathesis.generation.case import Case
+from schemathesis.hooks import HookContext
+from schemathesis.openapi.checks import AllowHeaderMismatch, JsonSchemaError, MissingHeaderNotRejected, RejectedPositiveData, UseAfterFree
 from schemathesis.python.asgi import shutdown_lifespans
 
 from operations.catalogue import CATALOGUE
@@ -37,6 +44,18 @@ from tests.fuzz.stand import Stand, bindings
 
 ALLOWED = {501, 502, 503}
 STEPS = 50
+SOON_DONE = {"health_check"}
+"""Takes nothing, so that every call is the same."""
+FOUND_BY: dict[type[Failure], str] = {
+    ServerError: "not_a_server_error",
+    AcceptedNegativeData: "negative_data_rejection",
+    RejectedPositiveData: "positive_data_acceptance",
+    MissingHeaderNotRejected: "missing_required_header",
+    JsonSchemaError: "response_schema_conformance",
+    UseAfterFree: "use_after_free",
+    AllowHeaderMismatch: "allow_header_conformance",
+}
+"""Which check finds what, of those that have excuses."""
 OFTEN = 0.5
 """How often a generated call names what is there."""
 
@@ -61,6 +80,8 @@ class Verdict:
     statuses: Counter[int] = field(default_factory=Counter[int])
     checks: Counter[str] = field(default_factory=Counter[str])
     labels: set[str] = field(default_factory=set[str])
+    generated: int = 0
+    """Calls of the phase that counts its examples."""
     failures: list[str] = field(default_factory=list[str])
 
 
@@ -70,6 +91,7 @@ def fuzz(stand: Stand, plan: Plan, tell: Callable[[Verdict], None] = lambda verd
     try:
         schemathesis.openapi.from_asgi("/openapi.json", stand)  # starts it
         schema = schemathesis.openapi.from_asgi("/openapi.json", stand, config=configuration(stand, plan))
+        schema.hook("filter_failure")(counts)
         for event in from_schema(schema).execute():
             take(event, verdict)
             tell(verdict)
@@ -77,18 +99,27 @@ def fuzz(stand: Stand, plan: Plan, tell: Callable[[Verdict], None] = lambda verd
         verdict.failures += [f"{operation}: {error!r}" for _, operation, error in stand.house.world.faults]
     finally:
         shutdown_lifespans()
-    verdict.failures += [f"status {status}" for status in verdict.statuses if status >= 500 and status not in ALLOWED]
+    verdict.failures += [f"status {status}" for status in verdict.statuses if unwanted(status, plan)]
+    if stand.operation is not None and verdict.generated < plan.examples and not plan.sequences and stand.operation.id not in SOON_DONE:
+        verdict.failures.append(f"{verdict.generated} of {plan.examples} examples, and nothing says why it ended")
     return verdict
+
+
+def unwanted(status: int, plan: Plan) -> bool:
+    """Whether nobody, or not this caller, is ever answered so."""
+    return (status >= 500 and status not in ALLOWED) or (status == 402 and plan.kind == "admin")
 
 
 def configuration(stand: Stand, plan: Plan) -> SchemathesisConfig:
     """Every check; the same cases in every run of one seed."""
     generation = GenerationConfig(max_examples=plan.examples, deterministic=True, database="none", no_shrink=not plan.shrink)
     alone = not plan.sequences
+    # Values taken from answers change what Hypothesis draws from: it takes that for flaky, and Schemathesis ends there without a word.
+    same = ExtraDataSourcesConfig(responses=False)
     phases = PhasesConfig(
         examples=ExamplesPhaseConfig(enabled=alone),
         coverage=CoveragePhaseConfig(enabled=alone),
-        fuzzing=FuzzingPhaseConfig(enabled=alone),
+        fuzzing=FuzzingPhaseConfig(enabled=alone, extra_data_sources=same),
         stateful=StatefulPhaseConfig(enabled=plan.sequences, max_steps=STEPS),
     )
     operations, dictionaries = named(stand)
@@ -156,10 +187,23 @@ def take(event: EngineEvent, verdict: Verdict) -> None:
         recorder = event.recorder
         answers = [each.response for each in recorder.interactions.values() if each.response is not None]
         verdict.calls += len(answers)
+        verdict.generated += len(recorder.cases) if event.phase is PhaseName.FUZZING else 0
         verdict.statuses.update(answer.status_code for answer in answers)
         verdict.checks.update(check.name for checks in recorder.checks.values() for check in checks)
         verdict.labels.update(node.value.operation.label for node in recorder.cases.values())
         verdict.failures += failed(event)
+
+
+def counts(context: HookContext, failure: Failure, case: Case[Any], response: Response) -> bool:
+    """Whether a failure is ours. One that is taken for one ends the sequence it is in, and what comes after is not asked."""
+    return not is_excused(case.operation.label, FOUND_BY.get(type(failure), ""), failure, response)
+
+
+def is_excused(label: str, check: str, failure: Failure, response: Response | None) -> bool:
+    """By the rules of this service."""
+    status, replayed = (response.status_code, "idempotent-replayed" in response.headers) if response else (0, False)
+    body = refusal(response.content if response else None)
+    return excused(label, check, status, body, message=failure.message, replayed=replayed)
 
 
 def failed(event: ScenarioFinished) -> list[str]:
@@ -170,12 +214,7 @@ def failed(event: ScenarioFinished) -> list[str]:
         response = interaction.response if interaction else None
         for check in checks:
             info = check.failure_info
-            status = response.status_code if response else 0
-            if info is None:
-                continue
-            replayed = response is not None and "idempotent-replayed" in response.headers
-            body = refusal(response.content if response else None)
-            if excused(label, check.name, status, body, message=info.failure.message, replayed=replayed):
+            if info is None or is_excused(label, check.name, info.failure, response):
                 continue
             answered = response.content.decode(errors="replace")[:600] if response else "no answer"
             found.append(f"{label} {check.name}: {info.failure.title}\n{info.failure.message}\n{answered}\n{info.code_sample}")

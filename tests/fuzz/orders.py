@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from operations.services.shop.checkout import OrderCancelled
+from registry.payments_errors import PaymentsError
 from tests.fulfilment.floor import HOUR, MINUTE, PRICE, Floor, open_floor
 from tests.fuzz.seat import Machine
 
@@ -58,9 +59,14 @@ class OrderMachine(Machine):
 
     @rule()
     def begin(self) -> None:
-        """Somebody goes to pay."""
-        if len(self.orders) < 6:
+        """Somebody goes to pay, unless the processor makes no page: what that leaves, nobody can pay."""
+        if len(self.orders) >= 6:
+            return
+        troubled = self.troubled()
+        try:
             self.orders[self.run(self.shop.begin()).order] = Seen()
+        except PaymentsError:
+            assert troubled
 
     @precondition(lambda self: self.orders)
     @rule(pick=PICK)
@@ -145,13 +151,16 @@ class OrderMachine(Machine):
     def top_up(self, pick: int, pays: bool) -> None:
         """Somebody goes to pay for more data, and perhaps does."""
         ready = [order for order, seen in self.orders.items() if seen.status == "ready"]
-        if self.troubled() or len(self.top_ups) > 4:
+        if len(self.top_ups) > 4:
             return
-        order = ready[pick % len(ready)]
+        order, troubled = ready[pick % len(ready)], self.troubled()
         try:
             made = self.run(self.shop.begin_top_up(order)).order
         except OrderCancelled:
             assert self.orders[order].closed
+            return
+        except PaymentsError:
+            assert troubled
             return
         assert not self.orders[order].closed
         self.orders[order].top_ups.append(made)
@@ -214,6 +223,8 @@ class OrderMachine(Machine):
         await self.floor.reconcile(10 * MINUTE)
         await self.shop.told()
         await self.floor.work(3, every=HOUR)
+        listed = (await self.operator.get("/v1/storefronts/orders?limit=100")).json()["data"]
+        assert {each["id"] for each in listed} == {order for order, seen in self.orders.items() if seen.paid}
         for order, seen in self.orders.items():
             status = await self.shown(order)
             if seen.paid and status not in GIVEN_BACK:

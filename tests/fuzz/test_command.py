@@ -15,13 +15,21 @@ FEW = Plan(examples=1)
 
 
 class OpenDoor(Stand):
-    """A service that lets everybody in."""
+    """A service that takes everybody for the same."""
+
+    taken_for = "admin"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self.furnished is not None:
             kept = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
-            scope = {**scope, "headers": [*kept, (b"authorization", f"Bearer {self.furnished.bearers['admin']}".encode())]}
+            scope = {**scope, "headers": [*kept, (b"authorization", f"Bearer {self.furnished.bearers[self.taken_for]}".encode())]}
         await super().__call__(scope, receive, send)
+
+
+class NarrowDoor(OpenDoor):
+    """A service that takes an admin for a plain member."""
+
+    taken_for = "member"
 
 
 def played(stand: Stand, plan: Plan = FEW) -> Verdict:
@@ -33,6 +41,14 @@ def test_a_door_that_everybody_passes_is_found_and_found_again(tmp_path: Path) -
     once, again = (played(OpenDoor(tmp_path / name, PLANS)) for name in ("once", "again"))
     assert "GET /v1/connectivity/plans ignored_auth" in {failure.split(": ")[0] for failure in once.failures}
     assert (again.calls, again.statuses, sorted(again.failures)) == (once.calls, once.statuses, sorted(once.failures))
+
+
+def test_an_admin_who_may_not_is_found(tmp_path: Path) -> None:
+    """What a member is told is no fault; what an admin is told is one."""
+    balance = CATALOGUE.operations["modify_account_balance"]
+    member = played(Stand(tmp_path / "member", balance), Plan(examples=1, kind="member"))
+    assert (402 in member.statuses, member.failures) == (True, [])
+    assert "status 402" in played(NarrowDoor(tmp_path / "admin", balance)).failures
 
 
 def test_a_part_that_does_not_exist_is_refused_with_those_that_do() -> None:
