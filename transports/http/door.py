@@ -118,7 +118,7 @@ class HttpDoor:
             visit.code = reply.refusal.error_code
         if reply.passed is None:
             body = b"" if visit.head_only else reply.body
-            whole = cast(Answer | None, request.get("state", {}).get(ANSWER))
+            whole = cast("Answer | None", request.get("state", {}).get(ANSWER))
             await (send_reply(send, reply.status, headers, body) if whole is None else whole(reply.status, headers, body))
         elif visit.head_only:
             await reply.passed.pieces.aclose()
@@ -147,7 +147,7 @@ class HttpDoor:
             await send(message)
 
         await inner.app(cast(Scope, request), receive, tagged)
-        called = cast(Called | None, request.get("state", {}).get(CALLED))
+        called = cast("Called | None", request.get("state", {}).get(CALLED))
         if called is not None:
             visit.surface, visit.operation, visit.organisation, visit.code = called
         self._write_line(request, visit)
