@@ -82,19 +82,16 @@ class Outbound:
         if road is not None:
             await road.aclose()
 
-    async def exchange(
-        self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE, timed: bool = True
-    ) -> Reply:
-        """Send one request and read at most `keep` raw bytes of the answer, within the total time limit.
-
-        Whoever has a time limit of their own around it, no longer than that one, says so with `timed=False`: each costs 5 us.
-        """
+    async def exchange(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE) -> Reply:
+        """Send one request and read at most `keep` raw bytes of the answer, within the total time limit."""
         road = self._open()
         try:
-            if not timed:
-                return await _exchanged(road, method, url, headers, content, keep)
             async with timeout(self.limits.total_seconds):  # a third of the cost of a cancel scope, once per call
-                return await _exchanged(road, method, url, headers, content, keep)
+                arrived = await road.send(method, url, _plain(headers), content)
+                try:
+                    return await _read(arrived, keep)
+                finally:
+                    await arrived.aclose()
         except road.failures as error:
             kind = failure_kind(error)
         raise OutboundFailed(kind)  # outside the handler: the cause may name an address or a secret URL
@@ -160,14 +157,6 @@ def _plain_connector(limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.Bas
 
 def _plain(headers: Mapping[str, str]) -> Mapping[str, str]:
     return {"accept-encoding": "identity", **headers}
-
-
-async def _exchanged(road: Road, method: str, url: str, headers: Mapping[str, str], content: bytes, keep: int) -> Reply:
-    arrived = await road.send(method, url, _plain(headers), content)
-    try:
-        return await _read(arrived, keep)
-    finally:
-        await arrived.aclose()
 
 
 async def _read(arrived: Arrived, keep: int) -> Reply:

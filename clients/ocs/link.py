@@ -134,7 +134,7 @@ class OcsLink:
         progress.sent = True
         try:
             url = self._url(asked)
-            reply = await self._outbound.exchange("POST", url, headers=self._headers, content=asked.body, keep=MOST_BUFFERED, timed=False)
+            reply = await self._outbound.exchange("POST", url, headers=self._headers, content=asked.body, keep=MOST_BUFFERED)
         except OutboundFailed as failed:
             return outcome.not_reached(asked, failed.kind)
         return self._understood(asked, parse, reply)

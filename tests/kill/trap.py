@@ -100,11 +100,9 @@ class TrappedOutbound(Outbound):
         super().__init__(limits)
         self._trap = trap
 
-    async def exchange(
-        self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE, timed: bool = True
-    ) -> Reply:
+    async def exchange(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE) -> Reply:
         called = next(iter(orjson.loads(content)))
         self._trap.at("before send", called)
-        reply = await super().exchange(method, url, headers=headers, content=content, keep=keep, timed=timed)
+        reply = await super().exchange(method, url, headers=headers, content=content, keep=keep)
         self._trap.at("after reply", called)
         return reply
