@@ -150,5 +150,5 @@ def test_the_larger_sets_hold_the_very_pins_of_the_service(larger: str) -> None:
 
 def test_the_project_names_what_requirements_in_names() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    declared = {re.split(r"[=>]=", line)[0] for line in [*project["dependencies"], *project["optional-dependencies"]["postgres"]]}
+    declared = {re.split(r"[=>~]=", line)[0] for line in [*project["dependencies"], *project["optional-dependencies"]["postgres"]]}
     assert declared == pins("requirements.in").keys()
