@@ -15,6 +15,8 @@ from tests import ramdisk
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
+SPREAD = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0")
+"""On three workers. One that dies ends the run: whoever takes over its last test waits forever for the next one (pytest-xdist 3.8)."""
 
 QUICK = {
     "ruff check": ["ruff", "check", "--quiet", "."],
@@ -95,7 +97,7 @@ def everything() -> int:
         try:
             failed = [name for name, command in QUICK.items() if not passes(name, command)]
             print(f"{TYPES:<24} runs beside the tests", flush=True)
-            status = int(pytest.main(["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"], plugins=[Summary(failed, types)]))
+            status = int(pytest.main([*SPREAD], plugins=[Summary(failed, types)]))
             return status or int(bool(failed) or types.said() is not None)
         finally:
             types.end()

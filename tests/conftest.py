@@ -10,6 +10,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import settings
 
 from tests import authorities, ramdisk
@@ -17,6 +18,7 @@ from tests.budgets import LONGEST, REST, SECONDS
 
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL") == "1"
 FIRST, PATIENCE = "gw0", 120.0
+LONGEST_WAIT = 60.0
 SPENT = pytest.StashKey[defaultdict[str, float]]()
 
 settings.register_profile("house", deadline=None, derandomize=REQUIRE_ALL, print_blob=True)
@@ -32,8 +34,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # workers have their controller's
         ramdisk.use()
     authorities.use()
+    clients_are_patient()
     config.stash[SPENT] = defaultdict(float)
     config.pluginmanager.register(Spending(config.stash[SPENT]), "spending")
+
+
+def clients_are_patient() -> None:
+    """What says nothing waits longer than httpx's five seconds: a busy machine may not let a server run for so long."""
+    for each in ("connect", "read", "write", "pool"):
+        setattr(DEFAULT_TIMEOUT_CONFIG, each, LONGEST_WAIT)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

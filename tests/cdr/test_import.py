@@ -13,6 +13,7 @@ from inline_snapshot import snapshot
 
 from tests.cdr.between import HANG, LOSE, NO_MORE, PASS, WAIT, Between, between
 from tests.cdr.records import iccid
+from tests.children import Child
 from tests.cli.reseller import COMMAND, Done, environment, reseller, said
 from tests.cli.terminal import at_terminal
 from tests.running import Running, running
@@ -271,7 +272,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_counts_nothing_twice(p
     config = {"XDG_CONFIG_HOME": str(place / "config")}
     with between(server.base_url, PASS, PASS, HANG) as way:
         words = ("cdr", "import", str(path), *through(way, server), "--errors", str(place / "killed.txt"))
-        with subprocess.Popen([*COMMAND, *words], cwd=place, env=environment(config), stderr=subprocess.PIPE) as process:
+        with Child([*COMMAND, *words], cwd=place, env=environment(config), stderr=subprocess.PIPE) as process:
             assert way.hanging.wait(30)  # the third batch is stored, and nobody will say so
             process.kill()
         assert len(kept(place)) == 1

@@ -9,6 +9,7 @@ from queue import Queue
 from threading import Thread
 from typing import IO
 
+from tests.children import Child
 from tests.cli.reseller import environment
 from tests.nursery import reseller
 
@@ -70,7 +71,7 @@ def hear_interrupts() -> None:
 @contextmanager
 def following(*words: str, cwd: Path, **settings: str) -> Generator[Follower]:
     """The command under way; killed when the block ends before it."""
-    with subprocess.Popen(
+    with Child(
         [reseller(), *words],
         cwd=cwd,
         env=environment(settings),

@@ -13,6 +13,7 @@ from threading import Thread
 import httpx
 import pytest
 
+from tests.children import Child
 from tests.cli.follower import following
 from tests.cli.reseller import COMMAND, environment, refused, said
 from tests.cli.terminal import at_terminal
@@ -103,7 +104,7 @@ def test_a_person_reads_a_line_for_each_event(place: Path, server: Running) -> N
 def serving(folder: Path, port: int) -> Generator[tuple[str, str | None]]:
     """A server on a port that is chosen: its address and, from the first start, its key."""
     words = [reseller(), "serve", "--port", str(port), "--data", str(folder / "data"), "--json"]
-    with subprocess.Popen(words, cwd=folder, env=environment({"SERVICE_LOG": "off"}), stdout=subprocess.PIPE, text=True) as process:
+    with Child(words, cwd=folder, env=environment({"SERVICE_LOG": "off"}), stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             printed = json.loads(process.stdout.readline())

@@ -17,6 +17,7 @@ from storage.secrets.sealed_fields import OWN_TOKEN_FIELD, claim_field
 from storage.secrets.sealing import Keyring
 from storage.session import Session
 from storage.statement import postgresql_dialect
+from tests.children import Child
 from tests.cli.hook import listening
 from tests.cli.reseller import COMMAND, environment, reseller, said
 from tests.databases import NO_POSTGRES, postgres_url
@@ -129,7 +130,7 @@ def held(place: Path, key: str) -> int:
 def test_a_run_that_was_killed_is_begun_again_where_it_ended(home: Path) -> None:
     organisation = fill(home, 3000, OLD)
     given = environment({"SERVICE_SECRET_KEYS": BOTH})
-    with subprocess.Popen([*COMMAND, "keys", "rekey"], cwd=home, env=given, stdout=subprocess.DEVNULL) as process:
+    with Child([*COMMAND, "keys", "rekey"], cwd=home, env=given, stdout=subprocess.DEVNULL) as process:
         while held(home, "new") == 0:
             assert process.poll() in (None, 0)
         process.kill()

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.children import Child
 from tests.cli.reseller import COMMAND, environment, refused
 from tests.running import start, stop
 
@@ -24,7 +25,7 @@ INTENTS = "/v1/connectivity/intents"
 def process(folder: Path, *words: str, **settings: str) -> Generator[subprocess.Popen[str]]:
     """A `serve` under way; killed when the block ends before it."""
     given = [*COMMAND, "serve", "--port", "0", "--data", str(folder / "data"), *words]
-    with subprocess.Popen(given, cwd=folder, env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as made:
+    with Child(given, cwd=folder, env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as made:
         try:
             yield made
         finally:
@@ -167,7 +168,7 @@ def test_what_serves_nothing_yet_is_not_imported_when_it_listens(tmp_path: Path)
     """On an up-to-date database; the time to the first answer hangs on it."""
     stop(start(tmp_path / "data"))
     words = [COMMAND[0], "-P", "-c", PROBE, "serve", "--port", "0", "--json"]
-    with subprocess.Popen(words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    with Child(words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None and server.stderr is not None
         assert json.loads(server.stdout.readline())["pid"] == server.pid
         os.kill(server.pid, signal.SIGTERM)

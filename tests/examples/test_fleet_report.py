@@ -8,6 +8,7 @@ import httpx
 from inline_snapshot import snapshot
 
 from operations.intelligence.sheets.every import SHEETS
+from tests.children import Child
 from tests.examples.conftest import command, program
 from tests.running import ROOT, Running
 
@@ -57,7 +58,7 @@ def test_without_delete_the_link_is_printed_and_lives_until_enter_is_pressed(ser
     words = [sys.executable, str(ROOT / "examples" / "fleet_report.py"), server.base_url]
     pipe = subprocess.PIPE
     given = {"RESELLER_API_KEY": str(server.api_key), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(words, env=given, stdin=pipe, stdout=pipe, text=True) as process:
+    with Child(words, env=given, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
         link = next(line.strip() for line in process.stdout if line.startswith(server.base_url))
         page = httpx.get(link)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.children import Child
 from tests.examples.conftest import program
 from tests.people import Person, console_of
 from tests.running import ROOT, running
@@ -21,7 +22,7 @@ def asking(url: str) -> Generator[tuple[subprocess.Popen[str], str]]:
     """The program, which waits for the person's answer; where it sends them."""
     words = [sys.executable, str(ROOT / "examples" / "mcp_login.py"), url]
     pipe = subprocess.PIPE
-    with subprocess.Popen(words, env={**os.environ, "BROWSER": "true"}, stdout=pipe, stderr=pipe, text=True) as process:
+    with Child(words, env={**os.environ, "BROWSER": "true"}, stdout=pipe, stderr=pipe, text=True) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "Log in with your browser:\n"

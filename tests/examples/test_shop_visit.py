@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 from inline_snapshot import snapshot
 
+from tests.children import Child
 from tests.cli.network import network
 from tests.cli.reseller import said
 from tests.docs.test_simulated_network import free_port
@@ -73,7 +74,7 @@ def test_it_pays_only_where_the_processor_is_simulated(tmp_path: Path) -> None:
     form = '<h1>Shop</h1><form method="get" action="/pay/checkout"><input name="plan" value="one"></form>'
     (tmp_path / "shop" / "index.html").write_text(form)
     words = [sys.executable, "-c", ELSEWHERE, str(port), str(tmp_path)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+    with Child(words, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None and server.stdout.readline()
         done = program("shop_visit.py", f"http://127.0.0.1:{port}/shop/")
         server.terminate()

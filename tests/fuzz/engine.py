@@ -37,7 +37,6 @@ from schemathesis.openapi.checks import AllowHeaderMismatch, JsonSchemaError, Mi
 from schemathesis.python.asgi import shutdown_lifespans
 
 from operations.catalogue import CATALOGUE
-from registry.catalogue import AnyOperation
 from tests.contract.stage import INTERNAL, SHOP
 from tests.fuzz.excuses import excused
 from tests.fuzz.stand import Stand, bindings
@@ -70,6 +69,8 @@ class Plan:
     sequences: bool = False
     """Sequences of calls in place of each by itself."""
     shrink: bool = False
+    only: frozenset[str] | None = None
+    """Names of operations; all where nothing is said."""
 
 
 @dataclass
@@ -129,7 +130,7 @@ def configuration(stand: Stand, plan: Plan) -> SchemathesisConfig:
         phases=phases,
         continue_on_failure=True,
         workers=1,
-        operations=OperationsConfig(operations=operations),
+        operations=OperationsConfig(operations=operations + left_out(stand, plan)),
     )
     cache = CacheConfig(enabled=False)
     return SchemathesisConfig(projects=ProjectsConfig(default=project), seed=plan.seed, dictionaries=dictionaries, cache=cache)
@@ -159,12 +160,13 @@ def named(stand: Stand) -> tuple[list[OperationConfig], dict[str, DictionaryDefi
             dictionaries[name] = DictionaryDefinition(name, (DictionaryEntry(value, 0),), "values", None)
             parameters[place] = ParameterDictionaryBinding(name, OFTEN)
         found.append(OperationConfig(filter_set=only(id), parameters=parameters))
-    return found + neighbours(stand.operation), dictionaries
+    return found, dictionaries
 
 
-def neighbours(operation: AnyOperation | None) -> list[OperationConfig]:
-    """Other methods of its path are in the document, and are not asked."""
-    others = [o.id for o in CATALOGUE.operations.values() if operation is not None and o.path == operation.path and o.id != operation.id]
+def left_out(stand: Stand, plan: Plan) -> list[OperationConfig]:
+    """What is in the document and not asked: of one operation the other methods of its path, of a plan what it does not name."""
+    asked = plan.only if stand.operation is None else {stand.operation.id}
+    others = [] if asked is None else [id for id in CATALOGUE.operations if id not in asked]
     return [OperationConfig(filter_set=only(id), enabled=False) for id in others]
 
 

@@ -20,6 +20,7 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Scope
+from tests.children import Child
 from tests.interop.consenting import Person, person_of
 from tests.interop.test_official_clients import CLIENT, HERE, NODE
 from tests.running import Running, running
@@ -160,7 +161,7 @@ async def test_the_python_client_believes_no_answer_of_another_issuer(server: tu
 async def test_the_typescript_client_logs_in_calls_and_renews(server: tuple[Running, Path]) -> None:
     async with person_of(*server) as person:
         words = [str(NODE), str(HERE / "login.mjs"), str(CLIENT), server[0].mcp_url, CALLBACK]
-        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as node:
+        with Child(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as node:
             assert node.stdin is not None and node.stdout is not None and node.stderr is not None
             url = (await anyio.to_thread.run_sync(node.stdout.readline)).strip()
             assert url.startswith(server[0].base_url), node.stderr.read()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import heir, ramdisk
+from tests.children import Child
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = """
@@ -39,7 +40,7 @@ def end_of(program: str, place: Path, how: signal.Signals | None) -> Path:
     """Play a run until it waits, end it by a signal or as it ends by itself, and wait for its heir. Which folder it had."""
     words, pipe = [sys.executable, "-c", RUN + program + WAIT], subprocess.PIPE
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(place)}
-    with subprocess.Popen(words, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as run:
+    with Child(words, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as run:
         assert run.stdin is not None and run.stdout is not None
         folder = Path(run.stdout.readline().strip())
         waiting = heirs(folder)
@@ -80,7 +81,7 @@ def test_the_next_run_removes_what_was_left_and_what_still_works_there_but_not_w
         (folder / "data").mkdir(parents=True)
     lock = ramdisk.taken(used)
     assert lock is not None
-    with subprocess.Popen(["sleep", "1000"], env={"TMPDIR": str(left / "data"), "PATH": os.environ["PATH"]}) as orphan:
+    with Child(["sleep", "1000"], env={"TMPDIR": str(left / "data"), "PATH": os.environ["PATH"]}) as orphan:
         end_of("", tmp_path, None)
         assert orphan.wait(30) == -signal.SIGKILL
     os.close(lock)

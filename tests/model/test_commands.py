@@ -14,6 +14,7 @@ from clients.sandbox.model.server import model_server
 from operations.assistant.chat import CHAT_SECONDS
 from operations.assistant.events import SILENT_SECONDS
 from operations.catalogue import CATALOGUE
+from tests.children import Child
 from tests.cli.reseller import COMMAND, environment, reseller, said
 from tests.cli.terminal import at_terminal
 from tests.running import running
@@ -80,7 +81,7 @@ def test_an_answer_by_url_is_waited_for_longer_than_a_chat_may_last() -> None:
 
 def test_a_simulated_model_is_served_and_says_how_to_use_it(tmp_path: Path) -> None:
     command = [*COMMAND, "sandbox", "model", "--port", "0", "--key", "sk-of-the-test"]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True) as process:
+    with Child(command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             lines = [process.stdout.readline().strip() for _ in range(5)]

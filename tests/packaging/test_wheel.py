@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.children import Child
 from tests.running import ROOT
 from transports.service import VERSION
 
@@ -73,7 +74,7 @@ def test_it_serves_from_its_own_files(wheel: zipfile.ZipFile, tmp_path: Path) ->
     start = "import transports.cli.main as program; print(program.__file__, flush=True); program.main()"
 
     words = [sys.executable, "-P", "-c", start, "serve", "--json"]
-    with subprocess.Popen(words, cwd=tmp_path, env=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+    with Child(words, cwd=tmp_path, env=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
         try:
             assert server.stdout.readline().strip() == str(unpacked / "transports" / "cli" / "main.py")

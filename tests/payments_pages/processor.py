@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.children import Child
 from tests.cli.reseller import environment
 from tests.nursery import reseller
 
@@ -17,7 +18,7 @@ from tests.nursery import reseller
 def processor(place: Path, *words: str) -> Generator[tuple[httpx.Client, str]]:
     """The server under way, and all that it printed before its first request."""
     command = [reseller(), "sandbox", "payments", "--port", "0", *words]
-    with subprocess.Popen(command, cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with Child(command, cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             said = ""

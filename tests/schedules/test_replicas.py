@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from operations.intelligence.scheduling.runs import LEASE_SECONDS, ScheduleRuns
+from tests.children import Child
 from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import read
 from tests.running import ROOT
@@ -82,7 +83,7 @@ async def test_a_report_of_a_process_that_was_killed_is_made_by_another(on_both:
     made = await bureau.create()
     await bureau.run(made)
     command = [sys.executable, "-m", "tests.schedules.doomed", str(tmp_path), bureau.url, str(bureau.clock.now())]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as doomed:
+    with Child(command, cwd=ROOT, stdout=subprocess.PIPE) as doomed:
         assert doomed.stdout is not None
         assert doomed.stdout.readline() == b"begun\n"
         doomed.kill()

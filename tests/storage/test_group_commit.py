@@ -19,6 +19,7 @@ from storage.group_commit import CAP
 from storage.schema import MembershipTable
 from storage.sqlite import SqliteStore
 from storage.statement import Command, table
+from tests.children import Child
 from tests.databases import migrated_sqlite
 from tests.storage.counters import bump, insert, insert_then_fail, names, value_of
 
@@ -123,7 +124,7 @@ async def test_an_interrupt_inside_a_function_undoes_it_and_keeps_the_rest(store
 
 async def test_while_another_process_writes_reads_go_on_and_writes_are_refused_after_the_wait(store: SqliteStore, path: Path) -> None:
     await store.write(insert, "a")
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with Child([sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdin is not None
         assert holder.stdout.readline() == b"held\n"
