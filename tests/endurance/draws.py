@@ -44,13 +44,19 @@ class Draws:
             task.add_done_callback(under_way.discard)
         await asyncio.gather(*under_way)
 
-    async def give_back(self, stop: asyncio.Event) -> None:
-        """Most of what was drawn, so that the stock lasts."""
+    async def watch(self, stop: asyncio.Event) -> None:
+        """Look again and again, however long anything else takes: the network forgets its oldest calls."""
         while not stop.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), LOOKS_EVERY)
             with suppress(ProviderError):  # a fault that was meant for the service; the next look sees it all
                 await self.look()
+
+    async def give_back(self, stop: asyncio.Event) -> None:
+        """Most of what was drawn, so that the stock lasts."""
+        while not stop.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), LOOKS_EVERY)
             for errand in self.errands:
                 if stop.is_set():
                     return
