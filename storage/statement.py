@@ -127,3 +127,11 @@ def postgresql_dialect() -> Dialect:
 def table(description: type[Named]) -> sa.Table:
     """The table that a class describes."""
     return SQLModel.metadata.tables[description.__tablename__]
+
+
+def unindexed(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """A text column to compare with, but not to search by.
+
+    SQLite keeps no statistics here: it takes an equality for better than a range, and would read every finished row to find what is due.
+    """
+    return column.concat("")

@@ -5,7 +5,7 @@ from registry.clock import Clock
 from registry.policy import period_of
 from storage.calls.allowances import sweep_allowances
 from storage.calls.audit import sweep_audit
-from storage.calls.claims import sweep_claims
+from storage.calls.claims import SWEPT_AT_ONCE, sweep_claims
 from storage.calls.confirm import sweep_tokens
 from storage.calls.quota import sweep_counts
 from storage.issuing.placed import sweep_placed
@@ -61,7 +61,8 @@ async def forget_calls(store: Store, now: float) -> None:
     await store.write(sweep_looks, before=now - LOOKS_SECONDS)
     await store.write(sweep_placed, before=now - PLACED_SECONDS)
     await store.write(sweep_tokens, now=now)
-    await store.write(sweep_claims, now=now)
+    while await store.write(sweep_claims, now=now) == SWEPT_AT_ONCE:
+        pass  # others write in between
     await store.write(sweep_audit, before=now - AUDIT_SECONDS)
     await store.write(sweep_payment_events, before=now - PAYMENT_EVENTS_SECONDS)
     await store.write(sweep_pending, before=now - UNPAID_ORDERS_SECONDS)

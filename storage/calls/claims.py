@@ -14,10 +14,12 @@ from registry.errors import Conflict, OcsError
 from storage.calls.replicas import LEASE_SECONDS
 from storage.connection import Connection
 from storage.schema import ClaimTable, IssuanceTable, ReplicaTable
-from storage.statement import Command, Query, table
+from storage.statement import Command, Query, table, unindexed
 
 CLAIM, REPLICA, ISSUANCE = table(ClaimTable), table(ReplicaTable), table(IssuanceTable)
 UNDER_WAY = ("claimed", "dispatching")
+SWEPT_AT_ONCE = 500
+"""Keys: after a day out of use there may be a million, and nobody else writes while they go."""
 
 
 class Claim(NamedTuple):
@@ -117,7 +119,15 @@ ORPHANED = CLAIM.c.owner.not_in(
 FREEZE_ORPHANS = Command(sa.update(CLAIM).where(CLAIM.c.state == "dispatching", ORPHANED).values(state="unknown"))
 FREE_ORPHANS = Command(sa.delete(CLAIM).where(CLAIM.c.state == "claimed", ORPHANED))
 FORGET = Command(sa.delete(CLAIM).where(CLAIM.c.operation == sa.bindparam("operation_id")))
-SWEEP = Command(sa.delete(CLAIM).where(CLAIM.c.expires_at <= sa.bindparam("now"), CLAIM.c.state == "done"))
+STATE = unindexed(CLAIM.c.state)
+NAMES = (CLAIM.c.organisation, CLAIM.c.operation, CLAIM.c.key)
+ENDED = (
+    sa.select(*NAMES)
+    .where(CLAIM.c.expires_at <= sa.bindparam("now"), STATE == "done")
+    .order_by(CLAIM.c.expires_at)
+    .limit(sa.bindparam("most"))
+)
+SWEEP = Command(sa.delete(CLAIM).where(sa.tuple_(*NAMES).in_(ENDED), STATE == "done"))  # nobody has claimed it anew meanwhile
 
 
 class Lost(Exception):
@@ -246,9 +256,9 @@ def freeze_orphans(connection: Connection, *, now: float) -> int:
     return connection.run(FREEZE_ORPHANS, now=now, before=before)
 
 
-def sweep_claims(connection: Connection, *, now: float) -> int:
-    """Forget keys whose retention has ended."""
-    return connection.run(SWEEP, now=int(now))
+def sweep_claims(connection: Connection, *, now: float, most: int = SWEPT_AT_ONCE) -> int:
+    """Forget keys whose retention has ended, the oldest first; how many they were: as many as were allowed where there may be more."""
+    return connection.run(SWEEP, now=int(now), most=most)
 
 
 def forget_claims(connection: Connection, *, operations: Sequence[str]) -> None:

@@ -174,7 +174,7 @@ SHARED = Query(
     .limit(sa.literal_column("1")),
 )
 UNFINISHED = Query(
-    InState, sa.select(REPORT.c.state, sa.func.count().label("reports")).where(REPORT.c.due_ms.is_not(None)).group_by(REPORT.c.state)
+    InState, sa.select(REPORT.c.state, sa.func.count().label("reports")).where(REPORT.c.due_ms >= 0).group_by(REPORT.c.state)
 )
 
 

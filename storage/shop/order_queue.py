@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from storage.connection import Connection
 from storage.issuing.issuance import ISSUANCE, UNSETTLED
 from storage.shop.orders import COLUMNS, JOINED, ORDER, OrderRow
-from storage.statement import Command, Query, Value
+from storage.statement import Command, Query, Value, unindexed
 
 LEASE_MS = 120_000
 TO_REFUND = ("owed", "sending", "unknown")
@@ -52,10 +52,11 @@ NOW = sa.bindparam("now", type_=sa.Double)
 THIS: sa.ColumnElement[bool] = ORDER.c.id == sa.bindparam("named")
 MINE: sa.ColumnElement[bool] = THIS & (ORDER.c.lease == sa.bindparam("mine"))
 REFUNDED = ORDER.c.refund.in_(TO_REFUND)
+STATUS = unindexed(ORDER.c.status)
 QUEUED = (
-    ORDER.c.status.in_(["pending_payment", "paid"])
-    | ((ORDER.c.status == "failed") & REFUNDED)
-    | ((ORDER.c.status == "needs_review") & ORDER.c.top_up_of.is_not(None))
+    STATUS.in_(["pending_payment", "paid"])
+    | ((STATUS == "failed") & REFUNDED)
+    | ((STATUS == "needs_review") & ORDER.c.top_up_of.is_not(None))
 )
 IS_DUE = (ORDER.c.due_ms <= NOW_MS, QUEUED)
 DUE_PLACES = Query(
@@ -173,7 +174,8 @@ SET_REFUND = Command(
     )
 )
 ENDED: dict[str, object] = {"lease": None, "due_ms": None, "updated": NOW}
-OF_ATTEMPT = ORDER.c.refund_attempt == sa.bindparam("attempt")
+# Only a failed order has a refund; of these there are few.
+OF_ATTEMPT = (ORDER.c.refund_attempt == sa.bindparam("attempt")) & (ORDER.c.status == "failed")
 MADE = Query(Moved, sa.update(ORDER).where(OF_ATTEMPT, REFUNDED).values(refund="done", **ENDED).returning(ORDER.c.id))
 # Not of one that is owed: what fell is known of it then, and it is about to be tried anew.
 FELL = Query(

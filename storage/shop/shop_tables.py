@@ -102,5 +102,12 @@ class StorefrontOrderTable(Named, table=True):
         sa.Index("storefront_order_buyer", "storefront", "email"),
         sa.Index("storefront_order_top_up", "top_up_of"),
         sa.Index("storefront_order_due", "due_ms"),
+        sa.Index(
+            "storefront_order_due_of",
+            "organisation",
+            "due_ms",
+            sqlite_where=sa.text("due_ms IS NOT NULL"),
+            postgresql_where=sa.text("due_ms IS NOT NULL"),
+        ),
         sa.Index("storefront_order_status", "status", "updated"),
     )

@@ -194,6 +194,6 @@ async def test_closing_moves_the_log_into_the_file(path: Path) -> None:
 async def test_the_log_is_moved_into_the_file_in_the_background(path: Path, store: SqliteStore) -> None:
     await store.write(insert, "a")
     before = path.stat().st_mtime_ns
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while path.stat().st_mtime_ns == before:  # the checkpointer comes by every half second
             await asyncio.sleep(0.02)

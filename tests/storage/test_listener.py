@@ -27,7 +27,7 @@ class Ear:
         self.heard += 1
 
     async def until(self, done: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not done():
                 await asyncio.sleep(0.005)
 

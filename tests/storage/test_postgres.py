@@ -39,7 +39,7 @@ async def test_a_deadlock_is_resolved_by_running_one_of_the_functions_again(stor
         runs.append(first)
         bump(connection, first)
         if len(runs) <= 2:
-            meeting.wait(10)
+            meeting.wait(60)
         bump(connection, second)
 
     await asyncio.gather(store.write(cross, "a", "b"), store.write(cross, "b", "a"))
@@ -82,7 +82,7 @@ async def test_a_read_sees_one_snapshot(store: Store) -> None:
     def read_twice(connection: Connection) -> tuple[int, int]:
         before = total(connection)
         seen.set()
-        assert written.wait(10)
+        assert written.wait(60)
         return before, total(connection)
 
     reading = asyncio.ensure_future(store.read(read_twice))

@@ -1,0 +1,79 @@
+"""What a statement reads does not grow with what is finished: SQLite has no statistics, so each plan is the one of every database."""
+
+import re
+import sqlite3
+from collections.abc import Generator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from storage.calls.claims import SWEEP
+from storage.shop.order_queue import CLAIM, DUE_PLACES, FELL, MADE, NEVER_MADE
+from storage.statement import Statement, sqlite_dialect
+from tests.databases import migrated_sqlite
+from tests.storage.test_all_statements import MODULES, statements
+
+GROWING = {
+    *("audit", "cdr_event", "claim", "country_entry", "delivery", "delivery_attempt", "event", "intelligence_report", "intent"),
+    *("invoice", "invoice_line", "issuance", "payment_record", "placed_package", "storefront_order"),
+}
+WHOLE = {
+    "calls.claims FORGET": "when a simulated network begins anew",
+    "issuing.reconciling ALL": "a person lists the ledger at the command line",
+    "issuing.reconciling HELD": "a person lists the ledger at the command line",
+    "secrets.sealed_rows QUERIES": "secrets are sealed anew, in steps",
+}
+"""Statements that read a growing table from one end to the other, and when."""
+SCAN = re.compile(r"SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?")
+DIALECT = sqlite_dialect()
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Generator[sqlite3.Connection]:
+    folder: Path = tmp_path_factory.mktemp("plans")
+    connection = sqlite3.connect(migrated_sqlite(folder).removeprefix("sqlite:///"))
+    yield connection
+    connection.close()
+
+
+def plan(raw: sqlite3.Connection, statement: Statement) -> list[str]:
+    """How the statement finds its rows."""
+    text = statement.text(DIALECT)
+    given = dict.fromkeys(re.findall(r":(\w+)", text.sql), 1) | dict(text.literals)
+    return [row[3] for row in raw.execute(f"explain query plan {text.sql}", given)]
+
+
+def partial(raw: sqlite3.Connection) -> set[str]:
+    """Indexes of some rows only."""
+    return {name for (name,) in raw.execute("select name from sqlite_master where type = 'index' and sql like '% where %'")}
+
+
+def test_only_these_read_the_whole_of_what_grows(raw: sqlite3.Connection) -> None:
+    some, found = partial(raw), set[str]()
+    tables = {name for (name,) in raw.execute("select name from sqlite_master where type = 'table'")}
+    assert tables >= GROWING
+    for module in MODULES:
+        for name, held in vars(import_module(module)).items():
+            for statement in statements(held):
+                if "pg_" in statement.text(DIALECT).sql:
+                    continue
+                scans = [match.groups() for step in plan(raw, statement) if (match := SCAN.match(step))]
+                if any(table in GROWING and index not in some for table, index in scans):
+                    found.add(f"{module.removeprefix('storage.')} {name}")
+    assert found == WHOLE.keys()
+
+
+def test_what_has_ended_is_found_by_when_it_ended(raw: sqlite3.Connection) -> None:
+    assert "SEARCH claim USING INDEX claim_expires (expires_at<?)" in plan(raw, SWEEP)
+    assert not [step for step in plan(raw, SWEEP) if "claim_state" in step]
+
+
+def test_the_next_order_of_an_organisation_is_found_among_those_that_are_due(raw: sqlite3.Connection) -> None:
+    assert "SEARCH storefront_order USING INDEX storefront_order_due_of (organisation=? AND due_ms<?)" in plan(raw, CLAIM)
+    assert plan(raw, DUE_PLACES)[0] == "SCAN storefront_order USING INDEX storefront_order_due_of"
+
+
+@pytest.mark.parametrize("statement", [MADE, FELL, NEVER_MADE])
+def test_what_a_processor_says_of_a_refund_is_looked_up_among_the_failed_orders(raw: sqlite3.Connection, statement: Statement) -> None:
+    assert plan(raw, statement) == ["SEARCH storefront_order USING INDEX storefront_order_status (status=?)"]
