@@ -44,8 +44,13 @@ def refused(pipeline: Pipeline[Any], call: Call, refusal: Refusal) -> Reply:
     if caller is not None and caller.kind != "public" and not call.recorded and not isinstance(refusal, Unauthorized):
         clock = pipeline.clock
         pipeline.journal.record(line(call, caller, refusal.error_code, refusal.status, clock.now(), clock.monotonic()))
-    body = orjson.dumps(refusal.body(call.request_id))
-    return Reply(refusal.status, body, headers=dict(refusal.headers), refusal=refusal)
+    return told(refusal, call.request_id)
+
+
+def told(refusal: Refusal, request_id: str) -> Reply:
+    """Without the frames that it came through: they hold the reply, so that both would wait for the collector, and hold what was sent."""
+    refusal.__traceback__ = refusal.__cause__ = refusal.__context__ = None
+    return Reply(refusal.status, orjson.dumps(refusal.body(request_id)), headers=dict(refusal.headers), refusal=refusal)
 
 
 async def gathered(reply: Reply, request_id: str) -> Reply:
@@ -65,5 +70,5 @@ async def gathered(reply: Reply, request_id: str) -> Reply:
                     )
     except (Refusal, TimeoutError) as error:
         refusal = error if isinstance(error, Refusal) else OcsError("The provider's answer did not come to its end in time; call again")
-        return Reply(refusal.status, orjson.dumps(refusal.body(request_id)), headers=dict(refusal.headers), refusal=refusal)
+        return told(refusal, request_id)
     return Reply(reply.status, bytes(body), reply.media_type, headers=reply.headers, next_cursor=reply.next_cursor, note=reply.note)

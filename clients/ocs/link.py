@@ -111,7 +111,11 @@ class OcsLink:
         said = "done" if isinstance(found, Done) else found.error.error_code
         LOG.debug("%s: %s after %.3f s", asked.method, said, self._clock.monotonic() - started)
         if isinstance(found, Fault):
-            raise found.error
+            error, found = found.error, None
+            try:
+                raise error
+            finally:
+                del error  # its traceback holds this frame: each would keep the other until the collector comes
         return found.value
 
     async def _placed(self, asked: Asked, attempt: Attempt[T], progress: Progress) -> Done[T] | Fault:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 from functools import partial
 from typing import TypeAlias, cast
+from weakref import ref
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -105,7 +106,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         if len(state.connections) > limit or len(state.tasks) >= limit:
             requested[OVERLOADED] = True
         super().on_headers_complete()  # raises for targets that are not paths: then the head was never complete
-        requested[ANSWER] = partial(answer, self.cycle, self._joined)
+        requested[ANSWER] = partial(answer, ref(self.cycle), self._joined)
         self._part, self._changed, self._in_head = Part.BODY, True, False
 
     def on_message_complete(self) -> None:

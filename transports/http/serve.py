@@ -154,7 +154,10 @@ def listen_to_libraries(logs: Logs) -> None:
 
 
 def settle_memory() -> None:
-    """What exists after start-up lives for ever: keep the collector away from it, and start it for what comes."""
+    """What exists after start-up lives for ever: keep the collector away from it, and start it for what comes.
+
+    No call leaves garbage that needs it (tests/http/test_garbage.py); a connection that ends does, and what libraries do now and then.
+    """
     gc.freeze()
-    gc.set_threshold(GC_THRESHOLD, 50, 100)
+    gc.set_threshold(GC_THRESHOLD, 50, 10)
     gc.enable()

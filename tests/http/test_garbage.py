@@ -1,0 +1,53 @@
+"""A call is gone with its answer: nothing of it waits for the collector, whose long looks come seldom."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from registry.call import Call, Reply
+from registry.errors import Refusal
+from tests.garbage import left_by
+from tests.http.conftest import CATALOGUE
+from tests.http.test_server import serving
+from tests.world import open_world
+
+pytestmark = pytest.mark.anyio
+OURS = (RequestResponseCycle, Call, Reply, Refusal)
+HEAD = "Host: reseller.test\r\nAuthorization: Bearer %s\r\n"
+NOTE = 'POST /v1/notes HTTP/1.1\r\n%sContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{"name":"x"}'
+REQUESTS = {
+    "an answer": ("GET /v1/notes HTTP/1.1\r\n%s\r\n", 200),
+    "a row that was written": (NOTE, 201),
+    "a refusal of the router": ("GET /v1/nothing HTTP/1.1\r\n%s\r\n", 404),
+    "a refusal of the input": (NOTE.replace('"x"', "1.5"), 400),
+}
+
+
+async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, sent: bytes) -> int:
+    """One call on a connection that stays: the status."""
+    writer.write(sent)
+    head = await reader.readuntil(b"\r\n\r\n")
+    for line in head.split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name.lower() == b"content-length":
+            await reader.readexactly(int(value))
+    return int(head.split(b" ")[1])
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+async def test_a_call_leaves_nothing_to_the_collector(tmp_path: Path, kind: str) -> None:
+    request, status = REQUESTS[kind]
+    async with open_world(tmp_path, CATALOGUE) as world, serving(world.door, world) as server:
+        caller = await world.caller()
+        reader, writer = await server.connect()
+        sent, told = (request % (HEAD % caller.secret)).encode(), set[int]()
+
+        async def call() -> None:
+            told.add(await exchange(reader, writer, sent))
+
+        left = await left_by(call)
+        assert told == {status}
+        assert [each for each in left if isinstance(each, OURS)] == []
+        writer.close()
