@@ -6,7 +6,7 @@ from typing import NamedTuple
 from clients.ocs.wire.template import Template
 from operations.intelligence.lines.use import micro
 from operations.intelligence.upstream_text import plain
-from operations.services.network.live_plans import countries_of
+from operations.services.network.live_plans import countries_by_zone
 from operations.services.network.reached import Upstream
 from operations.services.network.templates import own_templates
 
@@ -25,13 +25,9 @@ class Ware(NamedTuple):
 
 
 async def wares_of(upstream: Upstream) -> dict[int, Ware]:
-    """Every template that can be given to a line, by number; a minute old at most."""
-    reseller = await upstream.reseller_id()
+    """Every template that can be given to a line, by number; a minute old at most, the countries two."""
     templates = await own_templates(upstream)
-    zones = await upstream.reads.get(
-        (upstream.identity, "zones", reseller), lambda: upstream.ocs.templates.detailed_location_zones(reseller)
-    )
-    countries = {zone.get("zoneId"): frozenset(countries_of(zone)) for zone in zones}
+    countries = {zone: frozenset(names) for zone, names in (await countries_by_zone(upstream)).items()}
     return {ware.id: ware for ware in (ware_of(template, countries) for template in templates)}
 
 

@@ -15,13 +15,9 @@ NAMELESS = "plan"
 
 
 async def live_plans(upstream: Upstream) -> dict[int, Plan]:
-    """By template number, lowest first; a minute old at most."""
-    reseller = await upstream.reseller_id()
+    """By template number, lowest first; a minute old at most, the countries two."""
     templates = await own_templates(upstream)
-    zones = await upstream.reads.get(
-        (upstream.identity, "zones", reseller), lambda: upstream.ocs.templates.detailed_location_zones(reseller)
-    )
-    countries = {zone.get("zoneId"): countries_of(zone) for zone in zones}
+    countries = await countries_by_zone(upstream)
     taken: set[str] = set()
     found: dict[int, Plan] = {}
     for id, template in sorted(
@@ -54,6 +50,18 @@ def slug_of(name: str, id: int, taken: Iterable[str]) -> str:
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = NOT_WORDS.sub("-", plain).strip("-")[:60].strip("-") or NAMELESS
     return f"{slug}-{id}" if slug in taken or slug == NAMELESS else slug
+
+
+async def countries_by_zone(upstream: Upstream) -> dict[int | None, list[str]]:
+    """Of the caller's reseller; two minutes old at most, and gone when the list of zones is forgotten. A world zone has hundreds of networks."""
+    reseller = await upstream.reseller_id()
+    key = (upstream.identity, "zones", reseller)
+
+    async def read() -> dict[int | None, list[str]]:
+        zones = await upstream.reads.get(key, lambda: upstream.ocs.templates.detailed_location_zones(reseller))
+        return {zone.get("zoneId"): countries_of(zone) for zone in zones}
+
+    return await upstream.reads.get((*key, "countries"), read)
 
 
 def countries_of(zone: DetailedLocationZone) -> list[str]:
