@@ -13,7 +13,7 @@ from tests.pages.browser import Browser, Seen
 from tests.running import Running
 
 CODE = re.compile(r"^(\d{6})$", re.MULTILINE)
-SECONDS = 20
+SECONDS = 60
 
 
 def console_of(data: Path) -> Path:

@@ -54,7 +54,7 @@ def stop(server: Running, how: signal.Signals = signal.SIGTERM) -> int:
     """End it and say with which code it ended."""
     server.process.send_signal(how)
     try:
-        return server.process.wait(30)
+        return server.process.wait(60)
     finally:
         if server.process.stdout is not None:
             server.process.stdout.close()

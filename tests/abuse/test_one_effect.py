@@ -22,12 +22,12 @@ OPEN = {"SERVICE_BURST_LIMIT": "false"}
 def issue(base_url: str, secret: str, key: str) -> httpx.Response:
     """One order over HTTP."""
     headers = bearer(secret, **{"Idempotency-Key": key})
-    return httpx.post(base_url + INTENTS, json=PLAN, headers=headers, timeout=30)
+    return httpx.post(base_url + INTENTS, json=PLAN, headers=headers, timeout=60)
 
 
 def issue_by_tool(server: Running, secret: str, key: str) -> Json:
     """The same order over MCP."""
-    with httpx.Client(timeout=30) as http:
+    with httpx.Client(timeout=60) as http:
         return call_tool(http, server.mcp_url, secret, "create_connectivity_intent", {**PLAN, "idempotency_key": key})
 
 

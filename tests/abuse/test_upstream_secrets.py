@@ -155,7 +155,7 @@ def test_no_token_pin_or_activation_code_comes_back_out_of_an_upstream_that_repe
         server = start(data, {**settings, "SERVICE_BURST_LIMIT": "false"})
         try:
             made = asyncio.run(tenants(data))
-            with httpx.Client(base_url=server.base_url, timeout=30) as http:
+            with httpx.Client(base_url=server.base_url, timeout=60) as http:
                 inputs = furnish(http, made[0], upstream)
                 told = converse(http, server, upstream, inputs, made)
                 pushed = push(http)

@@ -216,7 +216,7 @@ class Answer:
 
 async def waited(there: Callable[[], bool]) -> None:
     """Until it is so."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while not there():
             await asyncio.sleep(0.001)
 

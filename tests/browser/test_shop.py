@@ -96,7 +96,7 @@ class Buyer:
 
     def wait_for(self, heading: str) -> None:
         """The page renews itself until it says so."""
-        self.page.get_by_role("heading", name=heading, level=1).wait_for(timeout=30_000)
+        self.page.get_by_role("heading", name=heading, level=1).wait_for(timeout=60_000)
 
 
 def found_by_axe(page: Page) -> list[object]:
@@ -177,7 +177,7 @@ def whole_way(server: Running, buyer: Buyer, words: dict[str, str]) -> None:
     page.get_by_role("button", name=re.compile(words["add"])).click()
     pay(page)
     page.wait_for_url(address)
-    page.locator(".badge", has_text=re.compile(f"^{words['added']}$")).wait_for(timeout=30_000)
+    page.locator(".badge", has_text=re.compile(f"^{words['added']}$")).wait_for(timeout=60_000)
     buyer.look("added")
     page.get_by_text(words["close"], exact=True).first.click()
     buyer.look("closing")
@@ -250,7 +250,7 @@ def test_an_esim_that_the_operator_takes_back_is_not_shown_any_more(server: Runn
         pay(page)
         buyer.wait_for("Your eSIM is ready")
         buyer.look("ready")
-        answer = httpx.delete(api(server, page.url), headers=SIGNED, timeout=30)
+        answer = httpx.delete(api(server, page.url), headers=SIGNED, timeout=60)
         assert answer.status_code == 200, answer.text
         page.reload()
         buyer.wait_for("Your eSIM was taken back")

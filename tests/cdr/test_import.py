@@ -273,7 +273,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_counts_nothing_twice(p
     with between(server.base_url, PASS, PASS, HANG) as way:
         words = ("cdr", "import", str(path), *through(way, server), "--errors", str(place / "killed.txt"))
         with Child([*COMMAND, *words], cwd=place, env=environment(config), stderr=subprocess.PIPE) as process:
-            assert way.hanging.wait(30)  # the third batch is stored, and nobody will say so
+            assert way.hanging.wait(60)  # the third batch is stored, and nobody will say so
             process.kill()
         assert len(kept(place)) == 1
         stranger = run(place, path, "--url", way.url, "--key", "ak_" + "0" * 46)

@@ -13,7 +13,7 @@ from tests.children import Child
 from tests.cli.reseller import environment
 from tests.nursery import reseller
 
-SECONDS = 20
+SECONDS = 60
 
 
 class Follower:

@@ -27,7 +27,7 @@ class Hook(ThreadingHTTPServer):
 
     def take(self, secret: str) -> tuple[int, str]:
         """The next delivery, verified by the independent library: how it was answered, and the event's id."""
-        status, headers, body = self.seen.get(timeout=20)
+        status, headers, body = self.seen.get(timeout=60)
         event = cast(dict[str, str], Webhook(secret).verify(body, headers))
         assert headers["webhook-id"] == event["id"]
         return status, event["id"]

@@ -32,4 +32,4 @@ def network(place: Path, *words: str) -> Generator[tuple[httpx.Client, str]]:
                 yield http, said
         finally:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0

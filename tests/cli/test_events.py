@@ -35,7 +35,7 @@ def there(server: Running) -> dict[str, str]:
 
 
 def client(base_url: str, key: str | None) -> httpx.Client:
-    return httpx.Client(base_url=f"{base_url}/v1/connectivity", headers={"Authorization": f"Bearer {key}"}, timeout=30)
+    return httpx.Client(base_url=f"{base_url}/v1/connectivity", headers={"Authorization": f"Bearer {key}"}, timeout=60)
 
 
 def issue(http: httpx.Client, *names: str) -> list[str]:
@@ -111,7 +111,7 @@ def serving(folder: Path, port: int) -> Generator[tuple[str, str | None]]:
             yield printed["base_url"], printed["api_key"]
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            process.wait(60)
 
 
 def test_a_restart_of_the_server_in_the_middle_is_told_and_loses_nothing(tmp_path: Path) -> None:

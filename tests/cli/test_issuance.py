@@ -135,7 +135,7 @@ def counter(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             said("org", "connect", organisation, "--account", "8101", cwd=place, **settings)
             key = said("keys", "create", "test", "--org", organisation, cwd=place, **settings).strip()
             headers = {"Authorization": f"Bearer {key}"}
-            with httpx.Client(base_url=server.base_url, headers=headers, timeout=30) as http:
+            with httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as http:
                 yield Counter(http, upstream, place, settings, database, organisation)
 
 

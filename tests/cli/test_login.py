@@ -158,7 +158,7 @@ def test_a_login_that_has_run_out_is_renewed_once_by_all_who_want_it_at_the_same
     [before] = kept(home).values()
     words = [reseller(), "call", "list_connectivity_plans"]
     pair = [subprocess.Popen(words, cwd=place, env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
-    ended = [process.communicate(timeout=30) for process in pair]
+    ended = [process.communicate(timeout=60) for process in pair]
     assert [process.returncode for process in pair] == [0, 0], ended
     [after] = kept(home).values()
     assert before["refresh_token"] != after["refresh_token"] and before["access_token"] != after["access_token"]
@@ -172,7 +172,7 @@ def test_a_login_that_has_run_out_is_renewed_once_by_all_who_want_it_at_the_same
         "print(len(set(asyncio.run(many()))))\n"
     )
     words = [COMMAND[0], "-P", "-c", probe, ada.server.base_url]
-    done = subprocess.run(words, cwd=place, env=environment(home), capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(words, cwd=place, env=environment(home), capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "1\n"
     [after] = kept(home).values()
     refresh = {"grant_type": "refresh_token", "refresh_token": after["refresh_token"], "client_id": after["client_id"]}

@@ -119,7 +119,7 @@ def test_a_first_start_says_that_it_makes_a_database_and_a_second_one_nothing(tm
 async def test_a_python_client_issues_an_esim_over_stdio(tmp_path: Path) -> None:
     words = [*COMMAND[1:], "mcp", "stdio", "--toolsets", "connectivity"]
     server = StdioServerParameters(command=COMMAND[0], args=words, cwd=tmp_path, env=environment())
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with Client(server) as client:
             assert "create_connectivity_intent" in {tool.name for tool in (await client.list_tools()).tools}
             arguments = {"plan": "test_global_1gb", "idempotency_key": "one"}

@@ -59,7 +59,7 @@ def test_the_network_runs_by_itself_says_where_and_tells_what_happens(tmp_path: 
         assert http.get("/control/state").json()["now"] == "2026-09-21T12:00:00"
         iccid = found["subscriberList"][0]["imsiList"][-1]["iccid"]
         http.post("/control/provider-status", json={"iccid": iccid, "status": "Enable"})
-        body = Receiver.seen.get(timeout=20)
+        body = Receiver.seen.get(timeout=60)
         assert (body["iccid"], body["status"]) == (iccid, "Enable")
 
 

@@ -45,7 +45,7 @@ def test_json_is_one_line_with_nine_keys_and_then_it_serves_until_sigterm(tmp_pa
         assert printed["mcp_url"] == printed["base_url"] + "/mcp"
         assert httpx.get(printed["base_url"] + "/health").json()["ok"] is True
         server.send_signal(signal.SIGTERM)
-        rest, log = server.communicate(timeout=20)
+        rest, log = server.communicate(timeout=60)
     assert (server.returncode, rest) == (0, "")
     lines = [json.loads(line) for line in log.splitlines()]
     assert [line.get("path", line.get("kind")) for line in lines] == ["/health", "stopped"]
@@ -59,7 +59,7 @@ def test_the_tree_says_where_everything_is(tmp_path: Path) -> None:
         while lines[-1] != "}\n":
             lines.append(server.stdout.readline())
         server.send_signal(signal.SIGINT)
-        rest, log = server.communicate(timeout=20)
+        rest, log = server.communicate(timeout=60)
     tree = "".join(lines)
     assert [name for name in ("API", "MCP", "Shop", "Docs", "OpenAPI", "Database", "Mode", "Key") if f"─ {name}" not in tree] == []
     key = re.search(r"ak_\w{46}", tree)
@@ -173,7 +173,7 @@ def test_what_serves_nothing_yet_is_not_imported_when_it_listens(tmp_path: Path)
         assert json.loads(server.stdout.readline())["pid"] == server.pid
         os.kill(server.pid, signal.SIGTERM)
         loaded = set(server.stderr.readline().split())
-        server.communicate(timeout=20)
+        server.communicate(timeout=60)
     assert "uvicorn" in loaded
     assert sorted(name for name in loaded if name in LATE or name.startswith("sqlalchemy.orm")) == []
 
@@ -189,5 +189,5 @@ def test_two_first_starts_at_once_make_one_organisation_and_show_one_key(tmp_pat
             assert plans.status_code == 200
         for server in (one, other):
             server.send_signal(signal.SIGTERM)
-            server.communicate(timeout=20)
+            server.communicate(timeout=60)
         assert [one.returncode, other.returncode] == [0, 0]

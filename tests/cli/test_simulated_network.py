@@ -10,7 +10,7 @@ from tests.running import start, stop
 def assigned(base_url: str, key: str) -> httpx.Response:
     """One package for the first line of the fleet, under one idempotency key."""
     headers = {"Authorization": f"Bearer {key}"}
-    with httpx.Client(base_url=base_url, headers=headers, timeout=30) as http:
+    with httpx.Client(base_url=base_url, headers=headers, timeout=60) as http:
         iccid = http.get("/v1/subscribers", params={"limit": 1, "fields": "iccid"}).json()["data"][0]["iccid"]
         body = {"packageTemplateId": http.get(f"/v1/subscribers/{iccid}/packages").json()["data"][0]["templateId"]}
         return http.post(f"/v1/subscribers/{iccid}/packages", json=body, headers={"Idempotency-Key": "first"})
@@ -57,7 +57,7 @@ def packages_of(http: httpx.Client, iccid: str) -> list[tuple[int, str | None]]:
 def test_an_esim_that_was_issued_stays_issued_when_the_network_begins_anew(tmp_path: Path) -> None:
     server = start(tmp_path / "data", {})
     headers = {"Authorization": f"Bearer {server.api_key}"}
-    with httpx.Client(base_url=server.base_url, headers=headers, timeout=30) as http:
+    with httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as http:
         given = [issued(http, "one", validityPeriod=30), issued(http, "two"), issued(http, "three")]
         assert [answer.status_code for answer in given] == [201, 201, 201], given[0].text
         back = rolled_back(http, "two")
@@ -67,7 +67,7 @@ def test_an_esim_that_was_issued_stays_issued_when_the_network_begins_anew(tmp_p
         packages = [packages_of(http, iccid) for iccid in iccids]
     assert stop(server) == 0
     server = start(tmp_path / "data", {})
-    with httpx.Client(base_url=server.base_url, headers=headers, timeout=30) as http:
+    with httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as http:
         again = [issued(http, "one", validityPeriod=30), issued(http, "three")]
         assert [answer.headers.get("idempotent-replayed") for answer in again] == ["true"] * 2
         assert [answer.content for answer in again] == [given[0].content, given[2].content]

@@ -84,7 +84,7 @@ def test_a_worker_process_delivers_what_a_server_process_wrote(settings: dict[st
             issue(http, 1, start=2)
             got.add(hook.take(secret)[1])
             process.send_signal(signal.SIGTERM)
-            _, rest = process.communicate(timeout=20)
+            _, rest = process.communicate(timeout=60)
         assert (process.returncode, [json.loads(line)["kind"] for line in rest.splitlines()]) == (0, ["stopped"])
         assert got == event_ids(http)
         assert hook.seen.empty()
@@ -104,7 +104,7 @@ def test_metrics_are_shown_by_servers_and_workers_at_an_address_of_their_own(tmp
     with worker(tmp_path, COMMAND, **given) as process:
         assert 'reseller_chore_last_success_timestamp_seconds{chore="retention"}' in httpx.get(url).text
         process.send_signal(signal.SIGTERM)
-        rest = process.communicate(timeout=20)[1]
+        rest = process.communicate(timeout=60)[1]
         assert (process.returncode, json.loads(rest)["kind"]) == (0, "stopped")
 
 

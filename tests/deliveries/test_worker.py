@@ -51,14 +51,14 @@ async def to_the_next(office: PostOffice) -> bool:
 
 async def until(done: Callable[[], object]) -> None:
     """Let the loop turn until something has happened."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not done():
             await asyncio.sleep(0.005)
 
 
 async def all_ended(office: PostOffice) -> None:
     """Let the loop turn until nothing is pending."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await office.store.read(next_due) is not None:
             await asyncio.sleep(0.005)
 

@@ -25,5 +25,5 @@ def test_what_a_worker_has_made_at_its_start_is_left_alone_by_the_collector_as_i
         assert process.stderr is not None
         assert json.loads(process.stderr.readline())["text"] == "worker runs"
         process.send_signal(signal.SIGTERM)
-        said, faults = process.communicate(timeout=20)
+        said, faults = process.communicate(timeout=60)
     assert (said, json.loads(faults)["kind"], process.returncode) == ("True True 20000\n", "stopped", 0)

@@ -62,7 +62,7 @@ def pair(place: Path) -> Iterator[Pair]:
             yield Pair(f"http://127.0.0.1:{port}/v1", folder, reader)
         finally:
             os.killpg(both.pid, signal.SIGTERM)
-            both.communicate(timeout=30)
+            both.communicate(timeout=60)
 
 
 def text() -> str:

@@ -88,7 +88,7 @@ def logged_in(ada: Newcomer) -> Newcomer:
         [address] = [line.strip() for line, _ in zip(login.stderr, range(3), strict=False) if line.startswith("http")]
         httpx.get(ada.allow(address)).raise_for_status()
         assert login.stdout.read() == f"logged in at {ada.server.base_url} (read write admin)\n"
-        assert login.wait(30) == 0
+        assert login.wait(60) == 0
     assert json.loads(ada.run(STATE))["current_step"] == "org"
     return ada
 
@@ -115,7 +115,7 @@ def test_after_the_logout_of_the_page_the_next_command_needs_a_credential(logged
     """The last one that uses the login."""
     assert logged_in.run(LOGOUT) == f"logged out at {logged_in.server.base_url}\n"
     process = shell(logged_in.place, find(STATE, PAGE), **logged_in.settings())
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 1 and "No credential" in err
 
 

@@ -103,7 +103,7 @@ def test_a_schedule_tells_a_receiver_is_read_behind_its_link_and_deleted_with_it
                 lines.append(next(process.stdout))
         finally:
             os.killpg(process.pid, signal.SIGTERM)
-            process.communicate(timeout=10)
+            process.communicate(timeout=60)
     said = "".join(lines)
     [(schedule, link, report)] = re.findall(r"^made (sch_\w+) (\S+) (rep_\w+)$", said, re.MULTILINE)
     assert re.findall(r"^intelligence.report evt_\w+ (\w+)$", said, re.MULTILINE) == [report]
@@ -117,7 +117,7 @@ def test_a_schedule_tells_a_receiver_is_read_behind_its_link_and_deleted_with_it
 def test_what_a_webhook_is_told_looks_as_the_page_shows_it(server: Running) -> None:
     [shown] = [json.loads(block.text) for block in blocks("json", document=PAGE)]
     headers = {"Authorization": f"Bearer {server.api_key}"}
-    with listening() as hook, httpx.Client(base_url=server.base_url, headers=headers, timeout=30) as http:
+    with listening() as hook, httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as http:
         wanted = {"composite": "fleet_health", "cron": "0 5 * * *", "webhook_url": hook.url}
         schedule = http.post("/v1/intelligence/schedules", json=wanted).json()["id"]
         http.post(f"/v1/intelligence/schedules/{schedule}/run").raise_for_status()

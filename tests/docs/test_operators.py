@@ -119,7 +119,7 @@ def test_a_server_and_a_worker_run_beside_each_other_and_show_their_metrics(plac
             said = done(place, look)
         finally:
             os.killpg(both.pid, signal.SIGTERM)
-            both.communicate(timeout=30)
+            both.communicate(timeout=60)
     names = {line.split("{")[0].split(" ")[0] for line in said.splitlines()}
     assert {"reseller_deliveries_pending", "reseller_deliveries_in_flight", "reseller_delivery_lag_seconds"} <= names
 

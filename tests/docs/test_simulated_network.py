@@ -62,7 +62,7 @@ def simulated(place: Path, network: str, service: Running, secret: dict[str, str
         yield
     finally:
         os.killpg(process.pid, signal.SIGTERM)
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def test_the_network_began_a_month_ago_on_every_system(pair: Pair) -> None:

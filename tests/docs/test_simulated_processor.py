@@ -54,7 +54,7 @@ def simulated(place: Path, processor: str, service: Running) -> Generator[list[s
         yield list(iter(process.stdout.readline, "control\n"))
     finally:
         os.killpg(process.pid, signal.SIGTERM)
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def test_a_dispute_is_answered_and_won(place: Path, pair: Pair) -> None:

@@ -51,7 +51,7 @@ def test_three_lines_show_a_signed_webhook(place: Path, server: Running) -> None
         seen = next(line for line in process.stdout if line.startswith("esim.issued evt_"))
     finally:
         os.killpg(process.pid, signal.SIGTERM)
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
     assert " cni_" in seen
 
 

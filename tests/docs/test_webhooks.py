@@ -48,7 +48,7 @@ def under_way(place: Path, text: str, reader: dict[str, str]) -> Generator[subpr
         yield process
     finally:
         os.killpg(process.pid, signal.SIGTERM)
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def triggered(place: Path, reader: dict[str, str]) -> list[str]:

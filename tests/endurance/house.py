@@ -128,7 +128,7 @@ async def opened(engine: Engine, place: Path, lines: int) -> AsyncGenerator[Hous
         words = ("sandbox", "payments", "--port", str(paid), "--webhook-url", f"http://127.0.0.1:{ports[0]}{WEBHOOK_PATH}")
         running = stack.enter_context(process(words, place / "processor", {}))
         processor = await stack.enter_async_context(
-            httpx.AsyncClient(base_url=f"http://127.0.0.1:{paid}", timeout=30, verify=False, limits=FRESH)
+            httpx.AsyncClient(base_url=f"http://127.0.0.1:{paid}", timeout=60, verify=False, limits=FRESH)
         )
         await answering(processor, running)
         yield House(engine, place, stage, processor, ports)

@@ -46,7 +46,7 @@ class Load:
     async def seen(self, *statuses: int) -> Counter[int]:
         """What was answered until there were enough of these from now on."""
         self.answers.clear()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while sum(self.answers[status] for status in statuses) < ENOUGH:
                 await asyncio.sleep(0.01)
         return self.answers.copy()

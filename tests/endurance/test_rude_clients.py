@@ -34,7 +34,7 @@ async def server(world: World) -> AsyncGenerator[Running]:
 
 async def alone(server: Running) -> None:
     """Until nobody is connected any more; others are answered all the time."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while server.server.server_state.connections:
             await asyncio.sleep(0.01)
 

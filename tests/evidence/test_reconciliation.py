@@ -148,7 +148,7 @@ async def test_a_line_is_not_given_away_while_another_draw_is_under_way(issuing:
         return await handle(*args, **kwargs)  # pyright: ignore[reportArgumentType]  # handed on
 
     issuing.world.sandbox.handle = slow  # pyright: ignore[reportAttributeAccessIssue]  # a network that takes its time
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: issuing.issue("order-2", operator=operator))
             await sent.wait()

@@ -37,7 +37,7 @@ def test_a_program_that_knows_the_url_alone_is_let_in_and_issues_an_esim_unless_
         person.sign_up("Fjord Mobile")
         with asking(server.mcp_url) as (process, address):
             assert httpx.get(person.deny(address)).text == "Not logged in: go back to the terminal.\n"
-            refused = process.communicate(timeout=30)
+            refused = process.communicate(timeout=60)
             assert (process.returncode, *refused) == (
                 1,
                 "",
@@ -46,7 +46,7 @@ def test_a_program_that_knows_the_url_alone_is_let_in_and_issues_an_esim_unless_
         with asking(server.mcp_url) as (process, address):
             back = httpx.get(person.allow(address, admin=False))
             assert back.text == "Logged in: go back to the terminal.\n"
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     tools, esim = out.splitlines()
     assert int(tools.removesuffix(" tools")) > 20

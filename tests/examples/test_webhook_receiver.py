@@ -55,7 +55,7 @@ async def test_the_example_takes_an_event_once_and_refuses_what_is_not_signed(of
     _, secret = await office.endpoint(url)
     event = await office.emit()
     worker = office.worker()
-    async with asyncio.timeout(20), program(port, secret) as printed, httpx.AsyncClient() as stranger:
+    async with asyncio.timeout(60), program(port, secret) as printed, httpx.AsyncClient() as stranger:
         assert await worker.step() == 1
         assert (await office.http.post(f"/v1/connectivity/events/{event}/retry")).status_code == 200
         assert await worker.step() == 1

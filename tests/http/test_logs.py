@@ -82,7 +82,7 @@ async def test_a_waiting_line_is_written_without_another_one() -> None:
     done = asyncio.Event()
     logs = Logs(lambda piece: done.set(), SettableClock(), delay=0.0)
     logs.request(LINE)
-    await asyncio.wait_for(done.wait(), 30)
+    await asyncio.wait_for(done.wait(), 60)
 
 
 @pytest.mark.anyio

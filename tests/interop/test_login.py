@@ -78,7 +78,7 @@ def provider(server: Running, kept: Kept, method: str | None = None) -> OAuthCli
 @asynccontextmanager
 async def connected(server: Running, auth: OAuthClientProvider) -> AsyncGenerator[Client]:
     async with (
-        httpx2.AsyncClient(auth=auth, timeout=30) as http,
+        httpx2.AsyncClient(auth=auth, timeout=60) as http,
         Client(streamable_http_client(server.mcp_url, http_client=http)) as client,
     ):
         yield client

@@ -178,7 +178,7 @@ async def delivered(stage: Stage) -> None:
     """Until nothing that is due waits; a long run leaves many, so the time limit is of the next one."""
     left = waiting(stage)
     while left:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (found := waiting(stage)) >= left:
                 await asyncio.sleep(0.02)
         left = found

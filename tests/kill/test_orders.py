@@ -63,7 +63,7 @@ async def killed_at(stage: Stage, point: Point) -> None:
     sent = await network.count(DRAW)
     await network.meet(method=DRAW, delay=HELD_SECONDS)
     await servers.start()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await network.count(DRAW) == sent:
             await asyncio.sleep(0.002)
     await servers.kill()

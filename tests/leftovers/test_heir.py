@@ -83,6 +83,6 @@ def test_the_next_run_removes_what_was_left_and_what_still_works_there_but_not_w
     assert lock is not None
     with Child(["sleep", "1000"], env={"TMPDIR": str(left / "data"), "PATH": os.environ["PATH"]}) as orphan:
         end_of("", tmp_path, None)
-        assert orphan.wait(30) == -signal.SIGKILL
+        assert orphan.wait(60) == -signal.SIGKILL
     os.close(lock)
     assert list(tmp_path.iterdir()) == [used]

@@ -52,7 +52,7 @@ async def test_the_first_requests_may_come_all_at_once(house: House, pro: Creden
 
 
 async def test_a_door_that_served_nobody_closes_at_once(tmp_path: Path) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with open_house(tmp_path):
             pass
 

@@ -51,7 +51,7 @@ async def test_a_call_that_did_not_ask_is_answered_as_plain_json(house: House, p
 
 @pytest.mark.parametrize(("era", "edge"), [(MODERN, True), (MODERN, False), (LEGACY, True), (LEGACY, False)])
 async def test_a_client_that_hangs_up_cancels_its_read(tmp_path: Path, gate: Gate, era: str, edge: bool) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with open_house(tmp_path, edge=edge) as house:
             pro = await house.world.caller(Tier.PRO)
             wire = Wire(house, pro, request("tools/call", name="wait_for_it", arguments={}), **{"mcp-protocol-version": era})
@@ -85,7 +85,7 @@ async def test_an_order_that_has_reached_the_provider_is_finished_although_the_c
     caller = await house.world.caller(Tier.PRO, mode="managed", account=7)
     order = request("tools/call", name="order_upstream", arguments={"name": "sim", "idempotency_key": "order-1"})
     wire = Wire(house, caller, order)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wire.run)
             await gate.entered.wait()

@@ -79,12 +79,12 @@ def test_it_serves_from_its_own_files(wheel: zipfile.ZipFile, tmp_path: Path) ->
         try:
             assert server.stdout.readline().strip() == str(unpacked / "transports" / "cli" / "main.py")
             said = json.loads(server.stdout.readline())
-            with httpx.Client(base_url=said["base_url"], headers={"Authorization": f"Bearer {said['api_key']}"}, timeout=30) as http:
+            with httpx.Client(base_url=said["base_url"], headers={"Authorization": f"Bearer {said['api_key']}"}, timeout=60) as http:
                 made = http.post("/v1/connectivity/intents", json={"plan": "test_eu_1gb"}, headers={"Idempotency-Key": "first"})
                 assert made.json()["status"] == "succeeded"
                 pages = [http.get(path) for path in ("/shop/demo", "/docs", "/auth/sign-in", "/llms.txt", "/openapi.json")]
                 assert [page.status_code for page in pages] == [200] * 5
         finally:
             server.send_signal(signal.SIGTERM)
-            server.communicate(timeout=30)
+            server.communicate(timeout=60)
     assert server.returncode == 0

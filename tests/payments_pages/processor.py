@@ -29,8 +29,8 @@ def processor(place: Path, *words: str) -> Generator[tuple[httpx.Client, str]]:
             address = re.search(r"http://127\.0\.0\.1:\d+", said)
             key = re.search(r"SERVICE_PAYMENTS_KEY=(\S+)", said)
             assert address and key
-            with httpx.Client(base_url=address[0], headers={"Authorization": f"Bearer {key[1]}"}, timeout=20) as http:
+            with httpx.Client(base_url=address[0], headers={"Authorization": f"Bearer {key[1]}"}, timeout=60) as http:
                 yield http, said
         finally:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0

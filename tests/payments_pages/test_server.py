@@ -49,7 +49,7 @@ def test_it_runs_by_itself_says_how_the_service_is_started_against_it_and_rememb
             assert settings.payments_url == settings.payments_connect_url == str(http.base_url).rstrip("/")
             account = http.post("/v1/accounts", data={"type": "express"}).json()["id"]
             assert http.post(f"/control/accounts/{account}", json={"do": "enable"}).status_code == 200
-            body, signature = Receiver.seen.get(timeout=20)
+            body, signature = Receiver.seen.get(timeout=60)
             event = stripe.Webhook.construct_event(body, signature, SECRET)
             assert (event.type, event.account) == ("account.updated", account)
         with processor(tmp_path, *words) as (http, _):

@@ -89,7 +89,7 @@ async def test_events_are_told_in_the_background_and_a_processor_that_nobody_ask
         caller = await world.caller()
         await world.connect_payments(caller)
         charge = await world.charge(await world.connect_payments(await world.caller()), 5000, "usd", fee=50)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while (await world.ask_payments("GET", "hooks"))["waiting"]:
                 await anyio.sleep(0.05)
         told = (await world.ask_payments("GET", "hooks"))["told"]

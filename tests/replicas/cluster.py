@@ -31,7 +31,7 @@ class Worker:
     def end(self, how: signal.Signals) -> tuple[int, list[str]]:
         """End it; its exit code, and of what kind each line is that it said."""
         self.process.send_signal(how)
-        _, said = self.process.communicate(timeout=20)
+        _, said = self.process.communicate(timeout=60)
         return self.process.returncode, [json.loads(line)["kind"] for line in said.splitlines()]
 
 

@@ -28,12 +28,12 @@ class Receiver(ThreadingHTTPServer):
     def wait(self, posts: int) -> None:
         """Until so many have come."""
         with self.news:
-            assert self.news.wait_for(lambda: len(self.posts) >= posts, timeout=20), f"{len(self.posts)} of {posts} posts"
+            assert self.news.wait_for(lambda: len(self.posts) >= posts, timeout=60), f"{len(self.posts)} of {posts} posts"
 
     def wait_for_events(self, events: set[str]) -> None:
         """Until each has come at least once."""
         with self.news:
-            assert self.news.wait_for(lambda: events <= set(self.ids()), timeout=20), events - set(self.ids())
+            assert self.news.wait_for(lambda: events <= set(self.ids()), timeout=60), events - set(self.ids())
 
     def ids(self) -> Counter[str]:
         """How often each event came."""

@@ -29,7 +29,7 @@ def until(done: Callable[[], bool]) -> None:
     """Look again and again."""
 
     async def look() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not done():
                 await asyncio.sleep(0.02)
 

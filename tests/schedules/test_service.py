@@ -18,7 +18,7 @@ def test_a_server_makes_a_report_of_its_fleet_and_tells_the_webhook(tmp_path: Pa
         assert made.returncode == 0, made.stderr
         schedule = json.loads(made.stdout)
         assert schedule["share_url"].startswith(f"{server.base_url}/v1/intelligence/share/")
-        with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {server.api_key}"}, timeout=20) as http:
+        with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {server.api_key}"}, timeout=60) as http:
             asked = http.post(f"/v1/intelligence/schedules/{schedule['id']}/run").json()
             assert asked["state"] == "waiting"
             hook.take(schedule["secret"])
