@@ -5,7 +5,7 @@ from registry.clock import Clock
 from registry.policy import period_of
 from storage.calls.allowances import sweep_allowances
 from storage.calls.audit import sweep_audit
-from storage.calls.claims import SWEPT_AT_ONCE, sweep_claims
+from storage.calls.claims import sweep_claims
 from storage.calls.confirm import sweep_tokens
 from storage.calls.quota import sweep_counts
 from storage.issuing.placed import sweep_placed
@@ -22,6 +22,7 @@ from storage.people.sweeps import sweep_grants, sweep_invitations, sweep_unused_
 from storage.people.verifications import sweep_verifications
 from storage.shop.order_queue import sweep_pending
 from storage.store import Store
+from storage.sweep import swept
 from transports.chores import Chore
 
 EVERY_SECONDS = 60.0
@@ -61,9 +62,8 @@ async def forget_calls(store: Store, now: float) -> None:
     await store.write(sweep_looks, before=now - LOOKS_SECONDS)
     await store.write(sweep_placed, before=now - PLACED_SECONDS)
     await store.write(sweep_tokens, now=now)
-    while await store.write(sweep_claims, now=now) == SWEPT_AT_ONCE:
-        pass  # others write in between
-    await store.write(sweep_audit, before=now - AUDIT_SECONDS)
+    await swept(store, sweep_claims, before=now)
+    await swept(store, sweep_audit, before=now - AUDIT_SECONDS)
     await store.write(sweep_payment_events, before=now - PAYMENT_EVENTS_SECONDS)
     await store.write(sweep_pending, before=now - UNPAID_ORDERS_SECONDS)
 

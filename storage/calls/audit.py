@@ -14,7 +14,8 @@ AUDIT, PERSON = table(AuditTable), table(PersonTable)
 NEWEST = 2**62
 LATEST = 1e12
 INSERT = Command(sa.insert(AUDIT).values({name: sa.bindparam(name) for name in Line._fields}))
-SWEEP = Command(sa.delete(AUDIT).where(AUDIT.c.at < sa.bindparam("before")))
+OLDEST = sa.select(AUDIT.c.id).where(AUDIT.c.at < sa.bindparam("before")).order_by(AUDIT.c.at).limit(sa.bindparam("most"))
+SWEEP = Command(sa.delete(AUDIT).where(AUDIT.c.id.in_(OLDEST)))
 
 
 class AuditRow(NamedTuple):
@@ -114,6 +115,6 @@ def list_audit(connection: Connection, *, organisation: str, wanted: Wanted, aft
     )
 
 
-def sweep_audit(connection: Connection, *, before: float) -> int:
-    """Forget rows older than the retention."""
-    return connection.run(SWEEP, before=before)
+def sweep_audit(connection: Connection, *, before: float, most: int) -> int:
+    """Forget rows older than the retention, the oldest first."""
+    return connection.run(SWEEP, before=before, most=most)

@@ -18,8 +18,6 @@ from storage.statement import Command, Query, table, unindexed
 
 CLAIM, REPLICA, ISSUANCE = table(ClaimTable), table(ReplicaTable), table(IssuanceTable)
 UNDER_WAY = ("claimed", "dispatching")
-SWEPT_AT_ONCE = 500
-"""Keys: after a day out of use there may be a million, and nobody else writes while they go."""
 
 
 class Claim(NamedTuple):
@@ -123,7 +121,7 @@ STATE = unindexed(CLAIM.c.state)
 NAMES = (CLAIM.c.organisation, CLAIM.c.operation, CLAIM.c.key)
 ENDED = (
     sa.select(*NAMES)
-    .where(CLAIM.c.expires_at <= sa.bindparam("now"), STATE == "done")
+    .where(CLAIM.c.expires_at <= sa.bindparam("before"), STATE == "done")
     .order_by(CLAIM.c.expires_at)
     .limit(sa.bindparam("most"))
 )
@@ -256,9 +254,9 @@ def freeze_orphans(connection: Connection, *, now: float) -> int:
     return connection.run(FREEZE_ORPHANS, now=now, before=before)
 
 
-def sweep_claims(connection: Connection, *, now: float, most: int = SWEPT_AT_ONCE) -> int:
-    """Forget keys whose retention has ended, the oldest first; how many they were: as many as were allowed where there may be more."""
-    return connection.run(SWEEP, now=int(now), most=most)
+def sweep_claims(connection: Connection, *, before: float, most: int) -> int:
+    """Forget keys whose retention has ended, the oldest first."""
+    return connection.run(SWEEP, before=int(before), most=most)
 
 
 def forget_claims(connection: Connection, *, operations: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from registry.limits import Tier
 from registry.policy import DAY
 from storage.calls.claims import freeze_orphans, sweep_claims
 from storage.calls.replicas import renew
+from storage.sweep import swept
 from tests.fuzz.seat import Machine
 from tests.registry import things
 from tests.registry.bench import Bench, open_bench
@@ -160,7 +161,7 @@ class ClaimMachine(Machine):
         self.run(world.store.write(renew, replica=world.journal.replica, now=now.now()))
         self.run(world.store.write(freeze_orphans, now=now.now()))
         if sweep:
-            self.run(world.store.write(sweep_claims, now=now.now()))
+            self.run(swept(world.store, sweep_claims, before=now.now()))
 
     @invariant()
     def each_key_had_one_effect(self) -> None:

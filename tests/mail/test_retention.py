@@ -13,9 +13,11 @@ from storage.people.accounts import create_organisation, create_person
 from storage.schema import (
     AccessGrantTable,
     AllowanceTable,
+    AuditTable,
     AuthorizationCodeTable,
     AuthorizationRequestTable,
     BrowserSessionTable,
+    ClaimTable,
     InvitationTable,
     MailTable,
     OauthClientTable,
@@ -25,6 +27,7 @@ from storage.schema import (
 )
 from storage.statement import Command, Query, Value, table
 from storage.store import Store, open_store
+from storage.sweep import AT_ONCE
 from tests.databases import migrated_sqlite
 from tests.setup.signing_up import BOTH, address_of
 from tests.world import NOON, SettableClock
@@ -177,3 +180,18 @@ async def test_what_organisations_and_people_used_is_kept(store: Store) -> None:
     await store.write(fill, rows=used)
     await retention(store, SettableClock()).run()
     assert await count(store, QuotaTable) == 3
+
+
+@pytest.mark.parametrize("model", [ClaimTable, AuditTable], ids=lambda model: model.__tablename__)
+async def test_what_is_more_than_one_step_takes_is_forgotten_too(store: Store, model: type[Named]) -> None:
+    old = {"fingerprint": b"", "state": "done", "claimed": 1, "expires_at": int(NOON), "at": 1.0, "milliseconds": 1.0, "status": 200}
+    columns, (name, of) = table(model).c, ("key", str) if model is ClaimTable else ("id", int)
+
+    def row(number: int, **other: Value) -> tuple[type[Named], Row]:
+        given: Row = {column.name: "x" for column in columns if isinstance(column.type, sa.Text)} | old | other
+        return model, {key: value for key, value in given.items() if key in columns} | {name: of(number)}
+
+    many = AT_ONCE * 2 + 1
+    await store.write(fill, rows=[*(row(number) for number in range(many)), row(many, expires_at=None, at=NOON)])
+    await retention(store, SettableClock()).run()
+    assert await count(store, model) == 1

@@ -5,6 +5,7 @@ from inline_snapshot import snapshot
 
 from registry.policy import DAY
 from storage.calls.audit import sweep_audit
+from storage.sweep import swept
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench
 from tests.world import NOON, Credentials
@@ -80,7 +81,7 @@ async def test_rows_are_kept_for_90_days(bench: Bench, pro: Credentials) -> None
     assert AUDIT_SECONDS == 90 * DAY == bench.world.pipeline.pace.limits.audit_days * DAY
     await bench.ask(things.make_thing, pro, name="x")
     bench.clock.advance(90 * DAY)
-    assert await bench.store.write(sweep_audit, before=bench.clock.now() - AUDIT_SECONDS) == 0
+    assert await swept(bench.store, sweep_audit, before=bench.clock.now() - AUDIT_SECONDS) == 0
     bench.clock.advance(1)
-    assert await bench.store.write(sweep_audit, before=bench.clock.now() - AUDIT_SECONDS) == 1
+    assert await swept(bench.store, sweep_audit, before=bench.clock.now() - AUDIT_SECONDS) == 1
     assert await bench.audited() == []

@@ -5,6 +5,7 @@ import pytest
 from registry.limits import Tier
 from registry.policy import DAY
 from storage.calls.claims import sweep_claims
+from storage.sweep import swept
 from tests.registry import ledgers, things
 from tests.registry.bench import Bench, statuses
 from tests.world import Credentials
@@ -101,7 +102,7 @@ async def test_a_key_is_free_after_30_days_unless_it_is_kept_for_ever(bench: Ben
     again = await bench.ask(things.make_thing, pro, key="k", name="x")
     assert again.json["count"] == 2 and "Idempotent-Replayed" not in again.headers
     bench.clock.advance(3650 * DAY)
-    await bench.store.write(sweep_claims, now=bench.clock.now())
+    await swept(bench.store, sweep_claims, before=bench.clock.now())
     assert (await bench.ask(things.keep_thing, pro, key="k", name="y")).body == kept.body
     assert await bench.counters() == {"x": 2, "y": 1}
 
@@ -112,7 +113,7 @@ async def test_the_sweep_forgets_only_keys_whose_time_has_come(bench: Bench, pro
     await bench.ask(things.make_thing, pro, key="young", name="x")
     await bench.ask(things.keep_thing, pro, key="kept", name="x")
     bench.clock.advance(30 * DAY - 10)
-    assert await bench.store.write(sweep_claims, now=bench.clock.now()) == 1
+    assert await swept(bench.store, sweep_claims, before=bench.clock.now()) == 1
     assert [row.key for row in await bench.claimed()] == ["kept", "young"]
 
 
