@@ -53,7 +53,7 @@ def slug_of(name: str, id: int, taken: Iterable[str]) -> str:
 
 
 async def countries_by_zone(upstream: Upstream) -> dict[int | None, list[str]]:
-    """Of the caller's reseller: two minutes old at most, and gone when the list of zones is forgotten. A zone may have hundreds of networks."""
+    """Of the caller's reseller; two minutes old at most, gone when the list of zones is forgotten. A zone may have hundreds of networks."""
     reseller = await upstream.reseller_id()
     key = (upstream.identity, "zones", reseller)
 
