@@ -117,15 +117,11 @@ ORPHANED = CLAIM.c.owner.not_in(
 FREEZE_ORPHANS = Command(sa.update(CLAIM).where(CLAIM.c.state == "dispatching", ORPHANED).values(state="unknown"))
 FREE_ORPHANS = Command(sa.delete(CLAIM).where(CLAIM.c.state == "claimed", ORPHANED))
 FORGET = Command(sa.delete(CLAIM).where(CLAIM.c.operation == sa.bindparam("operation_id")))
-STATE = unindexed(CLAIM.c.state)
+HAS_ENDED = (CLAIM.c.expires_at <= sa.bindparam("before")) & (unindexed(CLAIM.c.state) == "done")
 NAMES = (CLAIM.c.organisation, CLAIM.c.operation, CLAIM.c.key)
-ENDED = (
-    sa.select(*NAMES)
-    .where(CLAIM.c.expires_at <= sa.bindparam("before"), STATE == "done")
-    .order_by(CLAIM.c.expires_at)
-    .limit(sa.bindparam("most"))
-)
-SWEEP = Command(sa.delete(CLAIM).where(sa.tuple_(*NAMES).in_(ENDED), STATE == "done"))  # nobody has claimed it anew meanwhile
+ENDED = sa.select(*NAMES).where(HAS_ENDED).order_by(CLAIM.c.expires_at).limit(sa.bindparam("most"))
+# Said twice: PostgreSQL asks a row that has changed meanwhile for the outer condition only, and a key may have been claimed anew.
+SWEEP = Command(sa.delete(CLAIM).where(sa.tuple_(*NAMES).in_(ENDED), HAS_ENDED))
 
 
 class Lost(Exception):

@@ -86,7 +86,7 @@ async def test_a_read_sees_one_snapshot(store: Store) -> None:
         return before, total(connection)
 
     reading = asyncio.ensure_future(store.read(read_twice))
-    await asyncio.to_thread(seen.wait, 10)
+    await asyncio.to_thread(seen.wait, 60)
     await store.write(insert, "b", value=1)
     written.set()
     assert await reading == (1, 1)
