@@ -116,8 +116,7 @@ class Run:
         loads = (
             stroll(crowd, self.tally, self.dice, rate, stop),
             draws.run(DRAWS_PER_SECOND, stop),
-            draws.watch(stop),
-            draws.give_back(stop),
+            asyncio.gather(draws.watch(stop), draws.give_back(stop)),
             buyers.run(ORDERS_PER_SECOND, stop),
             self._be_rude(),
             troubles.run(FAULT_EVERY, stop),
