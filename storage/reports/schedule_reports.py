@@ -173,6 +173,7 @@ SHARED = Query(
     .order_by(REPORT.c.id.desc())
     .limit(sa.literal_column("1")),
 )
+# What is due has a time; said as a range, which the index finds, while it would be read from end to end for what is not null.
 UNFINISHED = Query(
     InState, sa.select(REPORT.c.state, sa.func.count().label("reports")).where(REPORT.c.due_ms >= 0).group_by(REPORT.c.state)
 )
