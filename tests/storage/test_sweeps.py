@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import psycopg
 import pytest
@@ -29,9 +30,11 @@ def found(connection: Connection) -> Claim | None:
 def wait_for_a_lock(url: str) -> None:
     """Until somebody waits for a row that another has written."""
     waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    ends = time.monotonic() + 60
     with psycopg.connect(url, autocommit=True) as admin:
         while admin.execute(waiting).fetchone() == (0,):
-            pass
+            assert time.monotonic() < ends, "nobody waits for a row"
+            time.sleep(0.01)
 
 
 async def test_a_key_that_is_claimed_anew_while_it_is_swept_keeps_its_answer(postgres: str) -> None:
