@@ -58,24 +58,23 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def test_no_source_file_is_longer_than_400_lines() -> None:
-    assert {name(path): lines(path) for path in sources(*ROOMS) if lines(path) > 400} == {}
+def test_no_source_file_is_longer_than_600_lines() -> None:
+    assert {name(path): lines(path) for path in sources(*ROOMS) if lines(path) > 600} == {}
 
 
 def test_no_test_file_is_longer_than_600_lines() -> None:
     assert {name(path): lines(path) for path in sources("tests") if lines(path) > 600} == {}
 
 
-def test_no_function_is_longer_than_50_lines() -> None:
+def test_no_function_is_longer_than_60_lines() -> None:
     found = {f"{name(path)}:{node.name}": length(node) for path in sources(*ROOMS) for node in functions(path)}
-    assert {where: count for where, count in found.items() if count > 50} == {}
+    assert {where: count for where, count in found.items() if count > 60} == {}
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_half_of_the_files_of_a_room_have_at_most_150_lines_and_half_of_its_functions_10(room: str) -> None:
+def test_half_of_the_functions_of_a_room_have_at_most_10_lines(room: str) -> None:
     written = [path for path in sources(room) if path.name != "__init__.py"]
     assert written, f"{room} holds no source file"
-    assert median(lines(path) for path in written) <= 150
     assert median([length(node) for path in written for node in functions(path)] or [0]) <= 10
 
 
