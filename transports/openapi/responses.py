@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Annotated, get_args, get_origin
 
 from registry.catalogue import AnyOperation
-from registry.errors import ConfirmTokenRequired, Conflict, ProviderError, QuotaExceeded, Refusal, StoreUnavailable, Unauthorized
+from registry.errors import ConfirmTokenRequired, Conflict, OcsError, ProviderError, QuotaExceeded, Refusal, StoreUnavailable, Unauthorized
 from registry.model import Document
 from transports.openapi.components import Components
 from transports.openapi.refusals import Fault, first_line
@@ -90,7 +90,7 @@ def response_name(told: list[Fault]) -> str:
 
 def family(refusal: type[Refusal]) -> type[Refusal]:
     """The class of registry.errors that a refusal is, or narrows."""
-    return next(found for found in refusal.__mro__ if {Refusal, ProviderError} & set(found.__bases__))
+    return next(found for found in refusal.__mro__ if {Refusal, ProviderError, OcsError} & set(found.__bases__))
 
 
 class Refusals:
