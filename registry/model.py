@@ -8,6 +8,10 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 
+class Secret:
+    """Marks a field, in its Annotated, that holds a credential: no command line is to hold it, and no refusal repeats it."""
+
+
 class Input(BaseModel):
     """One flat model serves all doors: unknown fields are refused, values keep the JSON type they came with."""
 

@@ -289,7 +289,8 @@ class EventTable(Named, table=True):
 class WebhookEndpointTable(Named, table=True):
     """Where events are sent. Secrets are sealed; during a rotation the previous one signs as well.
 
-    One with a `schedule` takes that schedule's reports and nothing else, and no list of endpoints shows it.
+    One with a `schedule` takes that schedule's reports and nothing else, and no list of endpoints shows it. `proven` is 1 once it has
+    answered 2xx.
     """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
@@ -304,6 +305,17 @@ class WebhookEndpointTable(Named, table=True):
     replay_count: int
     created: int = Field(sa_type=sa.BigInteger)
     schedule: str | None = Field(default=None, sa_type=sa.Text)
+    proven: int = 0
+
+
+class WebhookReceiverTable(Named, table=True):
+    """A host that events are sent to, whoever's endpoints point at it, and how much it may be sent (receivers.py)."""
+
+    host: str = Field(primary_key=True, sa_type=sa.Text)
+    strict: int
+    open: int
+    at_ms: int = Field(sa_type=sa.BigInteger)
+    credit: int
 
 
 class DeliveryTable(Named, table=True):

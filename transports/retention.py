@@ -23,6 +23,7 @@ from storage.people.verifications import sweep_verifications
 from storage.shop.order_queue import sweep_pending
 from storage.store import Store
 from storage.sweep import swept
+from storage.webhooks.receivers import sweep_receivers
 from transports.chores import Chore
 
 EVERY_SECONDS = 60.0
@@ -58,12 +59,13 @@ def retention(store: Store, clock: Clock) -> Chore:
 
 
 async def forget_calls(store: Store, now: float) -> None:
-    """Looks at stocks, placed packages, confirm tokens, claims, the audit log, the processor's events and unpaid orders."""
+    """Looks at stocks, placed packages, confirm tokens, claims, the audit log, receivers, the processor's events and unpaid orders."""
     await store.write(sweep_looks, before=now - LOOKS_SECONDS)
     await store.write(sweep_placed, before=now - PLACED_SECONDS)
     await store.write(sweep_tokens, now=now)
     await swept(store, sweep_claims, before=now)
     await swept(store, sweep_audit, before=now - AUDIT_SECONDS)
+    await swept(store, sweep_receivers, before=now - DAY)
     await store.write(sweep_payment_events, before=now - PAYMENT_EVENTS_SECONDS)
     await store.write(sweep_pending, before=now - UNPAID_ORDERS_SECONDS)
 

@@ -10,7 +10,7 @@ from operations.services.people.onboarding import EXAMPLE, OnboardingState, read
 from operations.services.people.onboarding_account import look_for_account, relink
 from registry.errors import BadRequest, OcsError, QuotaExceeded, Refusal
 from registry.limits import Scope
-from registry.model import Input, Nothing
+from registry.model import Input, Nothing, Secret
 from registry.operation import Example, operation
 from storage.calls.allowances import allowance
 from storage.connection import Connection
@@ -36,6 +36,7 @@ class OwnToken(Input):
             repr=False,
             description="Your reseller token of the charging system: 1-1024 visible ASCII characters.",
         ),
+        Secret,
     ]
 
 

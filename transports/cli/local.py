@@ -11,6 +11,7 @@ from registry.operation import Auth
 from storage.people.accounts import list_members, list_organisations
 from transports.cli.failure import Failure
 from transports.cli.progress_line import progress_line
+from transports.cli.terminal_text import shown_on
 from transports.service import Service, build_service
 from transports.settings import Settings
 
@@ -21,7 +22,7 @@ def to_stderr(text: str) -> None:
     """Faults of ours, for the person at the terminal."""
     import sys
 
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(shown_on(sys.stderr, text) + "\n")
 
 
 def fault(call: Call, error: BaseException) -> None:

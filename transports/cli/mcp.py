@@ -14,6 +14,7 @@ import typer
 from pydantic import SecretStr
 
 from transports.cli.render import print_line
+from transports.cli.secret_option import warn_of_argument
 from transports.settings import Settings, load_settings
 
 HERE = "http://127.0.0.1:8000"
@@ -36,7 +37,9 @@ class Client(StrEnum):
 def config(
     client: Annotated[Client, typer.Argument(help="The client to configure.")],
     url: Annotated[str | None, typer.Option("--url", envvar="RESELLER_URL", help=f"The server's address. Default {HERE}.")] = None,
-    key: Annotated[str, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key to put into the block.")] = "<API_KEY>",
+    key: Annotated[
+        str, typer.Option("--key", envvar="RESELLER_API_KEY", callback=warn_of_argument, help="API key to put into the block.")
+    ] = "<API_KEY>",
     data: Annotated[Path | None, typer.Option("--data", help="claude-desktop: directory with the embedded database.")] = None,
     org: Annotated[str | None, typer.Option("--org", help="claude-desktop: the organisation to act for, when there are several.")] = None,
 ) -> None:
