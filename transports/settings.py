@@ -348,7 +348,7 @@ def load_settings(environment: Mapping[str, str], *, env_file: Path | None = Non
 def refuse_open_files(files: Sequence[Path], directory: str | None) -> None:
     """Whoever may write where production's settings are read from sets its keys."""
     secrets = [] if not directory else [Path(directory), *(path for path in Path(directory).iterdir() if path.is_file())]
-    found = [writable_by_others(path) for path in (*files, *secrets) if path.exists()]
+    found = [writable_by_others(path, whoever_owns=True) for path in (*files, *secrets) if path.exists()]
     wrong = [each for each in found if each is not None]
     if wrong:
         raise BadSettings(f"{'; '.join(wrong)}. Production reads settings and keys from there")
