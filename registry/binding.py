@@ -87,7 +87,7 @@ class Binding(Generic[P]):
         return orjson.dumps(fit)
 
     def fit(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The values, or fewer that are refused with the same words; the first unknown field and a list that is too long are refused here."""
+        """The values, or smaller ones that are refused with the same words; many unknown fields and lists that are too long end here."""
         try:
             return fitted(values, shape_of(self._model))
         except TooMuch as problem:

@@ -13,6 +13,7 @@ DEPTH = 32
 NODES = 20_000
 STRING = 64 * 1024
 INTEGER = 2**53 - 1
+UNDECIDED = object()
 QUOTES = 4 * NODES
 """Each value may be a text, and have a name: four quotes."""
 NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
@@ -24,24 +25,29 @@ LONG_INTEGER = re.compile(rb"(?:^|[\[,:])-?[0-9]{16,}(?:[,\]}]|$)")
 
 
 def parse(raw: bytes) -> Any:
-    """The value, or BadRequest that says what is wrong with it.
+    """The value, or BadRequest that says what is wrong with it."""
+    value = parse_plain(raw)
+    return parse_slowly(raw) if value is UNDECIDED else value
 
-    Counting outside the strings costs microseconds and bounds what parsing may cost. orjson then reads whatever is plain; the slow reader
-    says what is wrong with the rest.
+
+def parse_plain(raw: bytes, *, depth: int = DEPTH) -> Any:
+    """The value, or UNDECIDED where a slower reader has to look; BadRequest: it has too many values or levels.
+
+    Counting outside the strings costs microseconds and bounds what reading costs. orjson then takes whatever is plain.
     """
     escaped = raw.replace(b"\\\\", b"") if b"\\" in raw else raw
     pieces = split_strings(escaped)
     outside = b'"'.join(pieces[::2]).translate(None, b" \t\r\n")
     opened = check_counts(outside)
-    check_depth(outside, opened)
+    check_depth(outside, opened, depth)
     if b"\\u0000" in escaped or (MANY_DIGITS in outside.translate(DIGITS) and LONG_INTEGER.search(outside)):
-        return parse_slowly(raw)
+        return UNDECIDED
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        return parse_slowly(raw)
+        return UNDECIDED
     if names_in(value, opened) != outside.count(b":"):
-        return parse_slowly(raw)
+        return UNDECIDED
     if len(raw) > STRING and may_be_too_long(raw, pieces):
         check_texts(value)
     return value
@@ -54,9 +60,9 @@ def may_be_too_long(raw: bytes, pieces: list[bytes]) -> bool:
 
 
 def split_strings(escaped: bytes) -> list[bytes]:
-    """What stands outside the strings and inside them, in turns; `escaped` has no escaped backslashes. A string without an end goes to the end.
+    """What stands outside the strings and inside them, in turns. A string without an end goes to the end.
 
-    All of it is done by whole-buffer operations: no step is taken per byte in Python.
+    `escaped`: the JSON without its escaped backslashes. All of it is done by whole-buffer operations: no step is taken per byte in Python.
     """
     text = escaped.replace(b'\\"', b"") if b"\\" in escaped else escaped
     if text.count(b'"') > QUOTES:
@@ -79,37 +85,38 @@ def too_many_values() -> BadRequest:
     return BadRequest(f"The body has more than {NODES} values", code="invalid_json", hint="Send it in smaller batches")
 
 
-def too_deep() -> BadRequest:
+def too_deep(levels: int = DEPTH) -> BadRequest:
     """The refusal of an input that a recursive reader should not see."""
-    return BadRequest(f"The body is nested deeper than {DEPTH} levels", code="invalid_json", hint="Flatten it")
+    return BadRequest(f"The body is nested deeper than {levels} levels", code="invalid_json", hint="Flatten it")
 
 
-def check_depth(outside: bytes, opened: int) -> None:
+def check_depth(outside: bytes, opened: int, most: int) -> None:
     """Count levels before a recursive parser sees them. Each round takes the innermost brackets away."""
-    if opened <= DEPTH:
+    if opened <= most:
         return
     brackets = rest = outside.translate(None, NO_BRACKETS)
-    for _ in range(DEPTH):
+    for _ in range(most):
         rest = rest.replace(b"[]", b"").replace(b"{}", b"")
         if not rest:
             return
     depth = 0  # they do not match, or there are more levels
     for bracket in brackets:
         depth += 1 if bracket in b"[{" else -1
-        if depth > DEPTH:
-            raise too_deep()
+        if depth > most:
+            raise too_deep(most)
 
 
 def names_in(root: Any, opened: int) -> int:
     """How many names all objects have together: fewer than colons when one stands twice."""
     if opened <= 1:
         return len(root) if type(root) is dict else 0
-    names, containers = 0, [root]
+    names = 0
+    containers: list[Any] = [root]
     while containers:
-        value = containers.pop()
+        value: Any = containers.pop()
         if type(value) is dict:
             names += len(value)
-            value = value.values()
+            value = cast(Any, value.values())
         containers += [each for each in value if type(each) is dict or type(each) is list]
     return names
 

@@ -7,10 +7,11 @@ has fields, and pydantic's work has a bound.
 """
 
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+from itertools import count, islice
+from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
@@ -30,7 +31,10 @@ class MaxEntries:
 
 
 class TooMuch(ValueError):
-    """A member that has no place in the shape. `kind` is what pydantic calls it; `loc` is where it is, `most` the length that is allowed."""
+    """A member that has no place in the shape.
+
+    `kind` is what pydantic calls it; `loc` is where it is, `most` the length that is allowed.
+    """
 
     def __init__(self, kind: Problem, value: Any, most: int = 0) -> None:
         super().__init__(kind)
@@ -58,6 +62,8 @@ class Shape:
     most: int | None = None
 
 
+FEW = 64
+"""How many values an array may hold that is refused for being one; a larger one is emptied, since pydantic copies it."""
 SLACK = 8
 """How many members an object may have beyond its fields: a few that are unknown the model itself may have a word for."""
 SCALAR, OPEN = Shape(), Shape(open=True)
@@ -109,43 +115,74 @@ def with_metadata(shape: Shape, metadata: Any) -> Shape:
 
 
 def fitted(value: Any, shape: Shape) -> Any:
-    """The value itself when it fits, else a smaller one that is refused with the same words. TooMuch: something that is refused by its count."""
-    kind = type(value)
+    """The value itself when it fits, else a smaller one that is refused with the same words. TooMuch: what is refused by its count."""
+    return held_against(value, shape, shorten=False)
+
+
+def shortened(value: Any, shape: Shape) -> Any:
+    """The same without TooMuch: what would be refused by its count stays just too long to be taken. For whoever only hands it on."""
+    return held_against(value, shape, shorten=True)
+
+
+def held_against(value: Any, shape: Shape, *, shorten: bool) -> Any:
+    """One place of the input."""
+    kind = cast(Any, type(value))
     if shape.open or (kind is not dict and kind is not list):
         return value
     if shape.fields is not None:
-        return fitted_object(value, shape, shape.fields) if kind is dict else []
+        return object_against(value, shape, shape.fields, shorten=shorten) if kind is dict else emptied(value)
     if shape.items is None or shape.array is not (kind is list):
-        return kind()
-    if shape.most is not None and len(value) > shape.most:
-        raise TooMuch("too_long", value, shape.most)
-    changed = fitted_members(value.items() if kind is dict else enumerate(value), shape.items)
+        return emptied(value)
+    members: dict[Any, Any] = value if kind is dict else dict(zip(count(), value))  # noqa: B905  # one of them is endless
+    if shape.most is not None and len(members) > shape.most:
+        if not shorten:
+            raise TooMuch("too_long", value, shape.most)
+        few = dict.fromkeys(islice(members, shape.most + 1))
+        return few if kind is dict else list(few.values())
+    changed = members_against(members, shape.items, shorten=shorten)
     if not changed:
         return value
-    return {**value, **changed} if kind is dict else [changed.get(place, entry) for place, entry in enumerate(value)]
+    members = {**members, **changed}
+    return members if kind is dict else list(members.values())
 
 
-def fitted_object(value: Mapping[str, Any], shape: Shape, fields: Mapping[str, Shape]) -> Mapping[str, Any]:
+def emptied(value: Any) -> Any:
+    """An array or object where none belongs: nothing of it is looked at but what it is. A small one stays, for its depth to be seen."""
+    seen, containers = 0, [value]
+    while containers:
+        each = containers.pop()
+        seen += len(each)
+        if seen > FEW:
+            return {} if isinstance(value, dict) else []
+        members: Any = each.values() if isinstance(each, dict) else each
+        containers += [member for member in members if isinstance(member, dict | list)]
+    return value
+
+
+def object_against(value: Mapping[str, Any], shape: Shape, fields: Mapping[str, Shape], *, shorten: bool) -> Mapping[str, Any]:
     """An object of a model."""
     if len(value) > len(fields) + SLACK:
-        if shape.closed:
-            unknown = next(name for name in value if name not in fields)
-            raise TooMuch("extra_forbidden", value[unknown]).inside(unknown)
-        value = {name: member for name, member in value.items() if name in fields}
+        unknown = (name for name in value if name not in fields)
+        if shape.closed and not shorten:
+            name = next(unknown)
+            raise TooMuch("extra_forbidden", value[name]).inside(name)
+        few = set(islice(unknown, len(fields) + SLACK + 1)) if shape.closed else ()
+        value = {name: member for name, member in value.items() if name in fields or name in few}
     changed: dict[Any, Any] = {}
     for name, member in value.items():
         if type(member) is dict or type(member) is list:
-            changed |= fitted_members([(name, member)], fields.get(name, SCALAR))
+            inner: dict[Any, Any] = {name: member}
+            changed |= members_against(inner, fields.get(name, SCALAR), shorten=shorten)
     return {**value, **changed} if changed else value
 
 
-def fitted_members(members: Iterable[tuple[Any, Any]], shape: Shape) -> dict[Any, Any]:
+def members_against(members: Mapping[Any, Any], shape: Shape, *, shorten: bool) -> dict[Any, Any]:
     """The members of one shape that do not fit, each as small as it needs to be."""
     changed: dict[Any, Any] = {}
-    for name, member in members:
+    for name, member in members.items():
         if type(member) is dict or type(member) is list:
             try:
-                smaller = fitted(member, shape)
+                smaller = held_against(member, shape, shorten=shorten)
             except TooMuch as problem:
                 raise problem.inside(name) from None
             if smaller is not member:

@@ -42,6 +42,7 @@ class McpDoor:
             return http_server(catalogue, pipeline, settings, report)
 
         self._pipeline, self._settings, self.make = pipeline, settings, make
+        self._operations = catalogue.operations
         site = pipeline.site
         self._metadata = metadata(site.mcp_url, settings.authorization_servers, site.docs_url, settings.scopes)
         # A proxy that serves us under a path leaves it in well-known addresses, which stand before it.
@@ -88,7 +89,7 @@ class McpDoor:
         server = await self._started()
         visitor = server.visitor(caller, chosen, client_of(http), request_id, telling(http))
         http = {**http, "headers": trimmed(http["headers"])}
-        message, again = await checked(http, receive)
+        message, again = await checked(http, receive, self._operations)
         taken = None if server.edge is None else await server.edge.take(http, message, visitor)
         if taken is None:
             await server.app({**scope, "headers": http["headers"], "user": server.user(visitor)}, again, send)
