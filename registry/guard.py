@@ -109,14 +109,14 @@ def check_depth(outside: bytes, opened: int, most: int) -> None:
 def names_in(root: Any, opened: int) -> int:
     """How many names all objects have together: fewer than colons when one stands twice."""
     if opened <= 1:
-        return len(root) if type(root) is dict else 0
+        return len(cast("dict[str, Any]", root)) if isinstance(root, dict) else 0
     names = 0
     containers: list[Any] = [root]
     while containers:
-        value: Any = containers.pop()
-        if type(value) is dict:
-            names += len(value)
-            value = cast(Any, value.values())
+        value = containers.pop()
+        if isinstance(value, dict):
+            names += len(cast("dict[str, Any]", value))
+            value = cast("Any", value).values()
         containers += [each for each in value if type(each) is dict or type(each) is list]
     return names
 

@@ -133,7 +133,7 @@ def held_against(value: Any, shape: Shape, *, shorten: bool) -> Any:
         return object_against(value, shape, shape.fields, shorten=shorten) if kind is dict else emptied(value)
     if shape.items is None or shape.array is not (kind is list):
         return emptied(value)
-    members: dict[Any, Any] = value if kind is dict else dict(zip(count(), value))  # noqa: B905  # one of them is endless
+    members: dict[Any, Any] = value if kind is dict else dict(zip(count(), value))
     if shape.most is not None and len(members) > shape.most:
         if not shorten:
             raise TooMuch("too_long", value, shape.most)
@@ -154,7 +154,7 @@ def emptied(value: Any) -> Any:
         seen += len(each)
         if seen > FEW:
             return {} if isinstance(value, dict) else []
-        members: Any = each.values() if isinstance(each, dict) else each
+        members: Any = list(cast("dict[str, Any]", each).values()) if isinstance(each, dict) else each
         containers += [member for member in members if isinstance(member, dict | list)]
     return value
 

@@ -31,34 +31,46 @@ HEADER_ARGUMENTS = ("idempotency_key", "confirm_token")
 Operations = Mapping[str, AnyOperation]
 
 
-async def checked(scope: HttpScope, receive: Receive, operations: Operations) -> tuple[object, Receive]:
-    """What the body says, and a receive that gives it again, once nothing in it can be read in two ways.
+class MessageBody:
+    """The body of one request. `size` is what was read of it, in bytes; `is_shortened`: what it calls will refuse it."""
 
-    A body that broke off is refused, even where its beginning reads like a whole one (RFC 9112 section 8).
-    """
-    if announced(scope["headers"]) > BODY_BYTES:
-        raise too_large(BODY_BYTES)
-    pieces: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise broken_off(scope)
-        body = cast(BodyMessage, message)
-        pieces.append(body.get("body", b""))
-        more, size = body.get("more_body", False), size + len(pieces[-1])
-        if size > BODY_BYTES:
+    def __init__(self, scope: HttpScope, receive: Receive) -> None:
+        self._scope, self._receive = scope, receive
+        self._waiting: list[Message] = []
+        self.raw, self.size, self.is_shortened = b"", 0, False
+
+    async def read(self) -> None:
+        """Read it whole.
+
+        A body that broke off is refused, even where its beginning reads like a whole one (RFC 9112 section 8).
+        """
+        if announced(self._scope["headers"]) > BODY_BYTES:
             raise too_large(BODY_BYTES)
-    raw = b"".join(pieces)
-    said = read(raw)
-    short = within_bounds(said, len(raw), operations)
-    handed = raw if short is said else orjson.dumps(short)
-    waiting: list[Message] = [{"type": "http.request", "body": handed, "more_body": False}]
+        pieces: list[bytes] = []
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise broken_off(self._scope)
+            body = cast(BodyMessage, message)
+            pieces.append(body.get("body", b""))
+            more, self.size = body.get("more_body", False), self.size + len(pieces[-1])
+            if self.size > BODY_BYTES:
+                raise too_large(BODY_BYTES)
+        self.raw = b"".join(pieces)
 
-    async def again() -> Message:
-        return waiting.pop() if waiting else await receive()
+    def message(self, operations: Operations) -> object:
+        """What it says, once nothing in it can be read in two ways and nothing is more than it has a reason to be."""
+        said = read(self.raw)
+        short = within_bounds(said, self.size, operations)
+        self.is_shortened = short is not said
+        handed = orjson.dumps(short) if self.is_shortened else self.raw
+        self._waiting.append({"type": "http.request", "body": handed, "more_body": False})
+        return short
 
-    return short, again
+    async def again(self) -> Message:
+        """The same as `receive`, from the beginning of the body on."""
+        return self._waiting.pop() if self._waiting else await self._receive()
 
 
 def announced(headers: Headers) -> int:
