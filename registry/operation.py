@@ -19,7 +19,7 @@ P = TypeVar("P", bound=Input)
 R = TypeVar("R")
 
 BODY_LIMIT = 256 * 1024
-OPEN_BODY_LIMIT = 4 * 1024
+OPEN_BODY_LIMIT = 8 * 1024
 """Of an operation that anybody may call: its few short fields need no more, even if every character of them is escaped."""
 
 

@@ -8,16 +8,15 @@ import argparse
 import asyncio
 import json
 import os
+import pickle
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
@@ -30,7 +29,7 @@ from storage.people.accounts import add_member, create_organisation, create_pers
 from storage.people.keys import insert_key
 from storage.people.restrictions import write_restrictions
 from storage.store import open_store
-from tests.fuzz.loop_attack import answered, run_attack
+from tests.fuzz.loop_attack import answered
 from tests.fuzz.loop_shapes import Attack, anonymous, http, organisation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +51,7 @@ class Stand(NamedTuple):
     """What is measured, the process that attacks it, and for how many seconds."""
 
     server: Server
-    pool: ProcessPoolExecutor
+    attacker: "subprocess.Popen[bytes]"
     seconds: float
 
 
@@ -94,11 +93,22 @@ def serving(tree: Path, data: Path) -> Generator[Server]:
         process.stdout.close()
 
 
+@contextmanager
+def attacking() -> Generator["subprocess.Popen[bytes]"]:
+    """The process that attacks."""
+    command = [sys.executable, "-m", "tests.fuzz.loop_attack"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        try:
+            yield process
+        finally:
+            process.stdin.close()
+
+
 async def new_key(data: Path, name: str) -> str:
     """The API key of a new free organisation, which is connected to the simulated network."""
     ids, now = SystemIds(SystemClock()), SystemClock().now()
     store = open_store(f"sqlite:///{data / 'service.db'}")
-    await store.open()
     try:
         owner, person, key = ids.new("org_"), ids.new("usr_"), new_api_key(ids)
         await store.write(create_organisation, id=owner, name=name[:80], tier=Tier.FREE, now=now, mode="managed", account_id=ACCOUNT)
@@ -118,7 +128,7 @@ async def new_key(data: Path, name: str) -> str:
         )
         return key.secret
     finally:
-        await store.close()
+        await store.aclose()
 
 
 async def waits(port: int, seconds: float, pause: float = 0.01) -> list[float]:
@@ -157,13 +167,16 @@ def processor_seconds(pid: int) -> float:
 
 def measure(stand: Stand, row: Row, attack: Attack, addresses: Sequence[str], each: int) -> None:
     """One round of one attack."""
-    server, pool, seconds = stand
+    server, attacker, seconds = stand
+    assert attacker.stdin is not None
+    assert attacker.stdout is not None
+    job = pickle.dumps((server.port, list(addresses), each, attack.make(), seconds))
     row.alone.append(p99(asyncio.run(waits(server.port, max(1.0, seconds / 2)))))
     used, begun = processor_seconds(server.pid), time.perf_counter()
-    under_way = pool.submit(run_attack, server.port, addresses, each, attack, seconds)
-    time.sleep(0.05)
+    attacker.stdin.write(job)
+    attacker.stdin.flush()
     row.beside.append(p99(asyncio.run(waits(server.port, seconds))))
-    for status, count in under_way.result().items():
+    for status, count in pickle.load(attacker.stdout).items():
         row.statuses[status] = row.statuses.get(status, 0) + count
     row.busy.append((processor_seconds(server.pid) - used) / (time.perf_counter() - begun))
 
@@ -207,10 +220,10 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     with (
         tempfile.TemporaryDirectory(prefix="loop-") as folder,
-        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
+        attacking() as attacker,
         serving(given.tree, Path(folder) / "data") as server,
     ):
-        rows = campaign(Stand(server, pool, given.seconds), given)
+        rows = campaign(Stand(server, attacker, given.seconds), given)
     say(f"{'added ms':>8} {'alone':>8} {'beside':>8} {'busy':>6}  {'p99 of /health while it is sent':<58} answers")
     for row in rows:
         say(shown(row))

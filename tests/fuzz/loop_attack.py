@@ -1,11 +1,11 @@
 """A process that sends the requests of one attack over some connections, each its next one as soon as it is answered."""
 
 import asyncio
+import pickle
+import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-
-from tests.fuzz.loop_shapes import Attack
 
 ANSWER_SECONDS = 20.0
 Statuses = Counter[int]
@@ -46,14 +46,24 @@ async def connection(port: int, address: str, requests: Sequence[bytes], first: 
     return statuses
 
 
-async def attack(port: int, addresses: Sequence[str], connections: int, what: Attack, seconds: float) -> Statuses:
+async def attack(port: int, addresses: Sequence[str], connections: int, requests: Sequence[bytes], seconds: float) -> Statuses:
     """All connections of all addresses; each begins with another of the requests."""
     ends = time.monotonic() + seconds
     every = [(address, number) for address in addresses for number in range(connections)]
-    found = await asyncio.gather(*(connection(port, address, what.requests, n, ends) for n, (address, _) in enumerate(every)))
+    found = await asyncio.gather(*(connection(port, address, requests, n, ends) for n, (address, _) in enumerate(every)))
     return sum(found, Statuses())
 
 
-def run_attack(port: int, addresses: Sequence[str], connections: int, what: Attack, seconds: float) -> Statuses:
-    """The same, in a process of its own."""
-    return asyncio.run(attack(port, addresses, connections, what, seconds))
+def main() -> None:
+    """Attacks as they are read from stdin, one after the other; the statuses of each go to stdout. Nothing slow is imported here."""
+    while True:
+        try:
+            wanted = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        pickle.dump(asyncio.run(attack(*wanted)), sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()
