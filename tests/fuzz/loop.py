@@ -1,8 +1,8 @@
 """`python3 ./run fuzz loop [--tree DIR] [--only WORDS] [--seconds S] [--rounds N]`: how long others wait while somebody sends the worst.
 
 A server is asked for /health a hundred times a second, first by itself, then while one shape is sent to it: by eight addresses without
-a credential, then by one free organisation over twelve connections. The p99 of both is printed, and the processor time of the server for each
-answer, which says more where other programs run beside it.
+a credential, then by one free organisation over twelve connections. The p99 of both is printed, and the processor time of the server for
+each answer, which says more where other programs run beside it.
 """
 
 import argparse

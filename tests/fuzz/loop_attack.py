@@ -18,9 +18,9 @@ async def answered(reader: asyncio.StreamReader) -> int:
     if length:
         await reader.readexactly(int(length))
     elif b"transfer-encoding: chunked" in head:
-        while await reader.readuntil(b"\r\n") != b"0\r\n":
-            pass
-        await reader.readuntil(b"\r\n")
+        while size := int((await reader.readuntil(b"\r\n")).strip(), 16):
+            await reader.readexactly(size + 2)
+        await reader.readexactly(2)
     return int(head[9:12])
 
 

@@ -131,7 +131,16 @@ class McpDoor:
         server = self._server = await anyio.to_thread.run_sync(self.make)
         async with server.manager.run():
             self._ready.set()
+            await anyio.to_thread.run_sync(self._describe_tools)
             await anyio.sleep_forever()
+
+    def _describe_tools(self) -> None:
+        """Make the definitions of all tools, in a thread: the first list of them would hold the loop for a second."""
+        from transports.mcp.tools import definition, is_tool  # they bring the SDK, which is there by now
+
+        for operation in self._operations.values():
+            if is_tool(operation):
+                definition(operation)
 
     def _check_origin(self, http: HttpScope) -> None:
         """Only browsers send an origin; a page of somebody else's must not use its visitor's credentials (DNS rebinding)."""
