@@ -115,7 +115,8 @@ def within_bounds(said: object, size: int, operations: Operations) -> object:
         known = {name: member for name, member in arguments.items() if name in HEADER_ARGUMENTS}
         others = arguments if not known else {name: member for name, member in arguments.items() if name not in known}
         fit = cast("dict[str, object]", shortened(others, shape_of(operation.params)))
-        short = arguments if fit is others else {**fit, **known}
+        kept = {**fit, **known}
+        short = arguments if fit is others else {name: kept[name] for name in arguments if name in kept}
     return said if short is arguments else {**message, "params": {**params, "arguments": short}}
 
 
