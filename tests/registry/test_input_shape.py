@@ -9,9 +9,9 @@ import pytest
 from pydantic_core import ValidationError
 
 from operations.catalogue import CATALOGUE
-from registry import guard
 from registry.binding import Binding
 from registry.errors import BadRequest
+from registry.guard import parse, parse_slowly
 from registry.input_shape import SLACK, Shape, shape_of
 from registry.operation import OPEN_BODY_LIMIT, Auth
 
@@ -99,7 +99,7 @@ def test_a_body_with_too_many_values_is_counted_and_not_parsed(raw: bytes, monke
     monkeypatch.setattr(orjson, "loads", None)
     monkeypatch.setattr(json, "loads", None)
     with pytest.raises(BadRequest, match="more than 20000 values"):
-        guard.parse(raw)
+        parse(raw)
 
 
 PIECES = r'{ } [ ] , : " "a" "b" "a": "b":1 1 1.5 -0 true null \ \" \\ \u0000 \ud800 é 9007199254740993 9007199254740991 1e400 1e5 NaN'
@@ -132,8 +132,8 @@ def test_the_quick_reader_takes_nothing_that_the_slow_one_refuses_or_reads_other
         made = text(draw) if number % 2 else "".join(draw.choice(PIECES.split(" ")) for _ in range(draw.randint(1, 8)))
         place = draw.randrange(len(made))
         raw = (made if number % 3 else made[:place] + draw.choice(PIECES.split(" ")) + made[place:]).encode()
-        quick = outcome(guard.parse, raw)
-        assert quick == outcome(guard.parse_slowly, raw), raw
+        quick = outcome(parse, raw)
+        assert quick == outcome(parse_slowly, raw), raw
         taken += quick != "invalid_json"
     assert taken > 500
 
