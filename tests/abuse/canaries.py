@@ -67,7 +67,8 @@ def call_tool(http: httpx.Client, url: str, secret: str, name: str, arguments: J
     if answer.headers["content-type"].startswith("text/event-stream"):
         text = next(line[5:] for line in text.splitlines() if line.startswith("data:"))
     message = cast(dict[str, Json], json.loads(text))
-    return cast(Json, message["result"]["structuredContent"])
+    result = message["result"]
+    return cast(Json, json.loads(result["content"][0]["text"]) if result["isError"] else result["structuredContent"])
 
 
 def everything_below(folder: Path, *, but: str) -> dict[str, bytes]:

@@ -10,6 +10,7 @@ from registry.call import Surface
 from registry.errors import Unauthorized
 from registry.ports import Claims
 from tests.mcp.house import House, open_house, request
+from tests.mcp.refusals import refusal_in
 from tests.world import HOST, ORIGIN, Credentials
 
 pytestmark = pytest.mark.anyio
@@ -202,7 +203,7 @@ async def test_numbers_and_depths_that_are_not_welcome_over_http_are_not_welcome
     for value in (2**60, deep, "a\x00b"):
         answer = await house.post(request("tools/call", name="get_note", arguments={"name": value}), secret=pro.secret)
         result = answer.json()["result"]
-        assert (result["isError"], result["structuredContent"]["code"]) == (True, "invalid_json")
+        assert (result["isError"], refusal_in(result)["code"]) == (True, "invalid_json")
 
 
 @pytest.mark.parametrize(("name", "value"), [("authorization", "{}"), ("authorization", "Basic {}"), ("x-api-key", "{}")])

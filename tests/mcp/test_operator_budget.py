@@ -134,7 +134,7 @@ async def house(tmp_path: Path) -> AsyncGenerator[House]:
 async def blocks(client: Client, name: str, **arguments: Any) -> tuple[list[str], dict[str, Any]]:
     """The texts a model reads, and what goes beside them."""
     said = await client.call_tool(name, arguments)
-    assert not said.is_error, said.structured_content
+    assert not said.is_error, said.content
     return [block.text for block in said.content if isinstance(block, TextContent)], said.meta or {}
 
 

@@ -12,6 +12,7 @@ from storage.connection import Connection
 from storage.schema import AuditTable
 from storage.statement import Query, table
 from tests.mcp.house import ERAS, House, request
+from tests.mcp.refusals import refusal_in, refusal_of
 from tests.world import Credentials
 
 pytestmark = pytest.mark.anyio
@@ -33,10 +34,13 @@ def audit_rows(connection: Connection) -> list[Row]:
     return connection.all(ROWS)
 
 
+def texts_of(result: CallToolResult) -> list[str]:
+    return [block.text for block in result.content if isinstance(block, TextContent)]
+
+
 def text_of(result: CallToolResult) -> str:
-    (block,) = result.content
-    assert isinstance(block, TextContent)
-    return block.text
+    (text,) = texts_of(result)
+    return text
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -66,7 +70,7 @@ async def test_a_refusal_is_a_result_with_the_body_of_the_http_door(
         refused = await client.call_tool(name, arguments)
         over_http = (await http.get(path)).json()
     assert refused.is_error
-    body = refused.structured_content
+    body = refusal_of(refused)
     assert body.pop("request_id") != over_http.pop("request_id")
     assert body == over_http
 
@@ -207,7 +211,12 @@ async def test_a_second_call_with_the_same_key_returns_the_first_answer(house: H
     assert first.structured_content == second.structured_content == {"name": "once", "writes": 1}
     assert second.meta is not None
     assert second.meta["replayed"] is True
-    assert other.structured_content["code"] == "idempotency_key_reused"
+    assert texts_of(first) == ['{"name":"once","writes":1}']
+    assert texts_of(second) == [
+        '{"name":"once","writes":1}',
+        "This is the stored answer of an earlier call with the same idempotency_key; nothing was done again.",
+    ]
+    assert refusal_of(other)["code"] == "idempotency_key_reused"
 
 
 @pytest.mark.parametrize(
@@ -222,13 +231,13 @@ async def test_a_missing_or_bad_key_is_refused_by_name(house: House, pro: Creden
     async with house.connect(pro) as client:
         refused = await client.call_tool("copy_note", arguments)
     assert refused.is_error
-    assert (refused.structured_content["code"], refused.structured_content["param"]) == (code, "idempotency_key")
+    assert (refusal_of(refused)["code"], refusal_of(refused)["param"]) == (code, "idempotency_key")
 
 
 async def test_a_key_where_none_is_taken_is_an_unknown_field(house: House, pro: Credentials) -> None:
     async with house.connect(pro) as client:
         refused = await client.call_tool("list_notes", {"idempotency_key": "k"})
-    assert refused.structured_content["code"] == "unknown_field"
+    assert refusal_of(refused)["code"] == "unknown_field"
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -237,7 +246,7 @@ async def test_a_fault_of_ours_tells_the_request_id_and_nothing_else(house: Hous
         broken = await client.call_tool("break_down", {})
     ((request_id, operation, error),) = house.world.faults
     assert broken.is_error
-    assert broken.structured_content == {
+    assert refusal_of(broken) == {
         "error": "Internal error; quote the request id when you report it",
         "code": "internal",
         "request_id": request_id,
@@ -247,7 +256,7 @@ async def test_a_fault_of_ours_tells_the_request_id_and_nothing_else(house: Hous
 
 async def test_the_request_id_of_the_body_is_that_of_the_http_header(house: House, pro: Credentials) -> None:
     answer = await house.post(request("tools/call", name="get_note", arguments={"name": "nowhere"}), secret=pro.secret)
-    assert answer.json()["result"]["structuredContent"]["request_id"] == answer.headers["request-id"]
+    assert refusal_in(answer.json()["result"])["request_id"] == answer.headers["request-id"]
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -256,8 +265,8 @@ async def test_a_caller_without_the_scope_reads_the_body_of_the_402(house: House
     async with house.connect(free, era) as client:
         refused = await client.call_tool("put_note", {"name": "x"})
     assert refused.is_error
-    assert refused.structured_content["code"] == "upgrade_required"
-    assert refused.structured_content["required_tier"] == "pro"
+    assert refusal_of(refused)["code"] == "upgrade_required"
+    assert refusal_of(refused)["required_tier"] == "pro"
 
 
 async def test_every_call_stands_in_the_audit_log_as_made_at_this_door(house: House, pro: Credentials) -> None:
@@ -272,5 +281,5 @@ async def test_a_field_that_is_not_known_is_told_before_the_key_that_is_missing(
     async with house.connect(pro) as client:
         unknown = await client.call_tool("copy_note", {"nme": "x"})
         missing = await client.call_tool("copy_note", {"name": "x"})
-    assert (unknown.structured_content["code"], unknown.structured_content["param"]) == ("unknown_field", "nme")
-    assert missing.structured_content["error"] == "idempotency_key: missing; it is required, so that a repeated call has one effect"
+    assert (refusal_of(unknown)["code"], refusal_of(unknown)["param"]) == ("unknown_field", "nme")
+    assert refusal_of(missing)["error"] == "idempotency_key: missing; it is required, so that a repeated call has one effect"

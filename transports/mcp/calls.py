@@ -37,7 +37,7 @@ class Calls:
             return self._shown(call, refusal)
         said = confirm.decision(params) if operation.confirm else None
         if said is False:
-            return confirm.declined(call.request_id)
+            return cast(CallToolResult, confirm.declined(call.request_id))
         if said:
             call.confirm_token = params.request_state
         elif self._settings.insist_on_elicitation and confirm.can_ask(ctx):
@@ -83,7 +83,8 @@ class Calls:
 
     def _render(self, ctx: Context, call: Call, reply: Reply) -> CallToolResult | InputRequiredResult:
         if isinstance(reply.refusal, ConfirmTokenRequired):
-            return confirm.question(reply.refusal) if confirm.can_ask(ctx) else confirm.instruction(reply.refusal, call.request_id)
+            asks = confirm.can_ask(ctx)
+            return confirm.question(reply.refusal) if asks else cast(CallToolResult, confirm.instruction(reply.refusal, call.request_id))
         return self._shown(call, reply)
 
     def _shown(self, call: Call, reply: Reply) -> CallToolResult:
