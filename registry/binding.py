@@ -12,6 +12,7 @@ from pydantic_core import ValidationError
 from registry import guard, teaching
 from registry.errors import BadRequest
 from registry.model import Input
+from registry.nulls import without_nulls
 from registry.operation import Operation
 from registry.spelling import spellings
 
@@ -80,7 +81,9 @@ class Binding(Generic[P]):
     def arguments(self, values: Mapping[str, Any]) -> bytes:
         """The JSON of the whole input of a tool or command line call."""
         guard.check_value(dict(values))
-        return orjson.dumps(values)
+        raw = orjson.dumps(values)
+        # Choice: here null is absent for an optional field, at every door that is no HTTP. There OpenAPI says which fields take null.
+        return orjson.dumps(without_nulls(self._model, values)) if b"null" in raw else raw
 
     def validate(self, raw: bytes) -> P:
         """The typed input, or a BadRequest that teaches."""

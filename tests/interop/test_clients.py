@@ -44,9 +44,7 @@ def command(client: str) -> list[str | Path]:
 
 def walked(server: Running, client: str) -> dict[str, Any]:
     """What came of a walk."""
-    done = subprocess.run(
-        [*command(client), server.mcp_url, str(server.api_key)], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run([*command(client), server.mcp_url, str(server.api_key)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

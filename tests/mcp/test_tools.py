@@ -81,6 +81,7 @@ async def test_the_definition_of_a_tool_is_short_and_whole(house: House, pro: Cr
     assert tools["get_note"].model_dump(by_alias=True, exclude_none=True) == snapshot(
         {
             "name": "get_note",
+            "title": "Get note",
             "description": """\
 Read one note.
 Use list_notes to find its name.\
@@ -89,6 +90,7 @@ Use list_notes to find its name.\
                 "type": "object",
                 "properties": {"name": {"description": "Name of the note, 1-100 characters.", "type": "string"}},
                 "required": ["name"],
+                "additionalProperties": False,
             },
             "outputSchema": {
                 "description": "A note and how often it was written.",
@@ -96,12 +98,13 @@ Use list_notes to find its name.\
                 "required": ["name", "writes"],
                 "type": "object",
             },
-            "annotations": {"readOnlyHint": True, "openWorldHint": False},
+            "annotations": {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
         }
     )
     assert tools["copy_note"].model_dump(by_alias=True, exclude_none=True, exclude={"output_schema"}) == snapshot(
         {
             "name": "copy_note",
+            "title": "Copy note",
             "description": "Write a note once per key.",
             "inputSchema": {
                 "type": "object",
@@ -112,13 +115,15 @@ Use list_notes to find its name.\
                     "idempotency_key": {"type": "string", "description": "Same key, one effect; e.g. a UUID."},
                 },
                 "required": ["name", "idempotency_key"],
+                "additionalProperties": False,
             },
-            "annotations": {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
+            "annotations": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
         }
     )
     assert tools["delete_note"].model_dump(by_alias=True, exclude_none=True, exclude={"output_schema"}) == snapshot(
         {
             "name": "delete_note",
+            "title": "Delete note",
             "description": "Remove a note for good.",
             "inputSchema": {
                 "type": "object",
@@ -127,8 +132,9 @@ Use list_notes to find its name.\
                     "confirm_token": {"type": "string", "description": "From the first answer, once the user agrees."},
                 },
                 "required": ["name"],
+                "additionalProperties": False,
             },
-            "annotations": {"idempotentHint": True, "openWorldHint": False},
+            "annotations": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False},
         }
     )
 
@@ -139,11 +145,11 @@ async def test_hints_say_what_a_tool_may_do(house: House, pro: Credentials) -> N
     hints = {name: tool.annotations.model_dump(by_alias=True, exclude_none=True) for name, tool in tools.items() if tool.annotations}
     assert {name: hints[name] for name in ("list_notes", "create_note", "put_note", "delete_note", "order_upstream")} == snapshot(
         {
-            "list_notes": {"readOnlyHint": True, "openWorldHint": False},
-            "create_note": {"destructiveHint": False, "openWorldHint": False},
-            "put_note": {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
-            "delete_note": {"idempotentHint": True, "openWorldHint": False},
-            "order_upstream": {"destructiveHint": False, "idempotentHint": True},
+            "list_notes": {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
+            "create_note": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False},
+            "put_note": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
+            "delete_note": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False},
+            "order_upstream": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": True},
         }
     )
 

@@ -20,6 +20,7 @@ from registry.catalogue import AnyOperation
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from registry.model import Input
+from registry.nulls import without_nulls
 from registry.spelling import shown
 from transports.cli.door import require_one_place
 from transports.cli.event_stream import MEDIA_TYPE, failure
@@ -112,7 +113,7 @@ def arguments_of(model: type[Input], texts: dict[str, object], how: How) -> dict
     if texts:
         given = ", ".join(flag(names[name], TAKEN) for name in texts)
         raise Failure(f"--json-input: is the whole input; leave out {given}, or put what it says into the object")
-    return whole_input("--json-input", how.json_input)
+    return without_nulls(model, whole_input("--json-input", how.json_input))
 
 
 def finish(operation: AnyOperation, arguments: dict[str, object], how: How) -> None:

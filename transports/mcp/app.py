@@ -30,6 +30,16 @@ if TYPE_CHECKING:  # the server is imported by the first request: the SDK costs 
 PATH = "/mcp"
 METADATA = f"{WELL_KNOWN}{PATH}"
 PATHS = frozenset({PATH, METADATA})
+BATCH = orjson.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {
+            "code": -32600,
+            "message": "The body is a JSON-RPC batch, which this server does not take: send each message in a request of its own",
+        },
+    }
+)
 
 
 class McpDoor:
@@ -89,6 +99,9 @@ class McpDoor:
         visitor = server.visitor(caller, chosen, client_of(http), request_id, telling(http))
         http = {**http, "headers": trimmed(http["headers"])}
         message, again = await checked(http, receive)
+        if isinstance(message, list):
+            await send_json(send, 400, [(b"cache-control", b"no-store")], BATCH)
+            return
         taken = None if server.edge is None else await server.edge.take(http, message, visitor)
         if taken is None:
             await server.app({**scope, "headers": http["headers"], "user": server.user(visitor)}, again, send)

@@ -10,6 +10,7 @@ from registry.answer import Report, answer, gathered, refused
 from registry.call import Call, Progress, Reply, no_progress
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, ConfirmTokenRequired
+from registry.nulls import with_defaults
 from registry.pipeline import Pipeline
 from transports.mcp import confirm
 from transports.mcp.result import Result, tool_result
@@ -72,7 +73,7 @@ class Calls:
 
     def _fill(self, call: Call, arguments: Arguments) -> Reply | None:
         """The arguments, among them what HTTP sends as headers; or why they cannot be taken."""
-        operation, given = call.operation, {**call.operation.tool_defaults, **arguments}
+        operation, given = call.operation, with_defaults(call.operation.tool_defaults, arguments)
         try:
             call.idempotency_key = text(given, "idempotency_key") if operation.once is not None else None
             call.confirm_token = text(given, "confirm_token") if operation.confirm else None

@@ -15,7 +15,7 @@ from mcp_types import (
     TextContent,
 )
 
-from transports.mcp.resources import refuse_cursor
+from transports.mcp.tools import refuse_cursor
 from transports.mcp.visitor import Context
 
 LONGEST = 200
