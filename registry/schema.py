@@ -24,7 +24,7 @@ HUGE = 1_000_000_000
 MANY = 8  # so many numbers are told once, in a description
 FORBIDDING = "\\x00"
 KEY: Json = {"type": "string", "description": "Same key, one effect; e.g. a UUID."}
-TOKEN: Json = {"type": "string", "description": "From the first answer, once the user agrees."}
+TOKEN: Json = {"type": "string", "description": "Of the first answer, if the user agrees."}
 
 
 class Answer(NamedTuple):
@@ -143,7 +143,9 @@ def without_rules(schema: Json) -> Json:
 
 
 def says_nothing(key: str, value: Any, said: str) -> bool:
-    """A rule that no caller breaks by mistake, or that the description tells."""
+    """A rule that no caller breaks by mistake, or that the description tells; and what a switch is that is not set."""
+    if key == "default":
+        return value is False
     if key == "pattern":
         return FORBIDDING in value or "digits" in said
     if key == "enum":

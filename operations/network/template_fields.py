@@ -63,11 +63,11 @@ class Throttling(CamelInput):
 
     throttling_threshold1_perc: Annotated[Percent | None, Field(description="1-100 % of dataLimit.")] = None
     throttling_threshold1_limit: Annotated[Speed | None, Field(description=f"kbit/s: {SPOKEN_SPEEDS}.")] = None
-    throttling_threshold2_perc: Annotated[Percent | None, Field(description="%.")] = None
+    throttling_threshold2_perc: Annotated[Percent | None, Field(description="1-100 %.")] = None
     throttling_threshold2_limit: Annotated[Speed | None, Field(description="kbit/s.")] = None
-    throttling_threshold3_perc: Annotated[Percent | None, Field(description="%.")] = None
+    throttling_threshold3_perc: Annotated[Percent | None, Field(description="1-100 %.")] = None
     throttling_threshold3_limit: Annotated[Speed | None, Field(description="kbit/s.")] = None
-    throttling_threshold4_perc: Annotated[Percent | None, Field(description="%.")] = None
+    throttling_threshold4_perc: Annotated[Percent | None, Field(description="1-100 %.")] = None
     throttling_threshold4_limit: Annotated[Speed | None, Field(description="kbit/s.")] = None
     throttling_error_action: Annotated[
         int | None, Field(ge=0, le=1, description="If slowing fails: 0 full speed, 1 block. Needed if active.")

@@ -89,7 +89,7 @@ def test_an_input_has_no_titles_no_references_and_no_second_way_to_say_nothing()
                     "type": "object",
                 },
                 "idempotency_key": {"type": "string", "description": "Same key, one effect; e.g. a UUID."},
-                "confirm_token": {"type": "string", "description": "From the first answer, once the user agrees."},
+                "confirm_token": {"type": "string", "description": "Of the first answer, if the user agrees."},
             },
             "required": ["window", "gone", "iccid", "idempotency_key"],
             "additionalProperties": False,

@@ -129,7 +129,7 @@ Use list_notes to find its name.\
                 "type": "object",
                 "properties": {
                     "name": {"description": "Name of the note, 1-100 characters.", "type": "string"},
-                    "confirm_token": {"type": "string", "description": "From the first answer, once the user agrees."},
+                    "confirm_token": {"type": "string", "description": "Of the first answer, if the user agrees."},
                 },
                 "required": ["name"],
                 "additionalProperties": False,
