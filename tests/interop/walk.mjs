@@ -1,5 +1,5 @@
 // One walk through the service as a client from npm makes it: a list of tools, a refusal, a confirmation, an eSIM and the same eSIM again.
-// usage: node walk.mjs MODULES CLIENT URL API_KEY   (CLIENT: typescript-1, typescript-2, typescript-2-modern, langchain)
+// usage: node walk.mjs MODULES CLIENT URL API_KEY   (CLIENT: typescript-1, typescript-2-legacy, -auto or -2026-07-28, langchain)
 import { pathToFileURL } from "node:url";
 
 const [, , modules, name, url, key] = process.argv;
@@ -24,8 +24,9 @@ const clients = {
     const { StreamableHTTPClientTransport } = await load("@modelcontextprotocol/sdk/dist/esm/client/streamableHttp.js");
     return typescript(new Client({ name: "walk", version: "1.0.0" }), new StreamableHTTPClientTransport(new URL(url), options));
   },
-  "typescript-2": () => second("legacy"),
-  "typescript-2-modern": () => second("auto"),
+  "typescript-2-legacy": () => second({ mode: "legacy" }),
+  "typescript-2-auto": () => second({ mode: "auto" }),
+  "typescript-2-2026-07-28": () => second({ mode: { pin: "2026-07-28" } }),
   langchain: async () => {
     const { MultiServerMCPClient } = await load("@langchain/mcp-adapters/dist/index.js");
     const server = { transport: "http", url, headers: options.requestInit.headers };
@@ -34,7 +35,8 @@ const clients = {
     const call = async (tool, args) => {
       try {
         const { content } = await tools.get(tool).invoke({ type: "tool_call", id: "1", name: tool, args });
-        const texts = typeof content === "string" ? [content] : content.map((block) => block.text);
+        const blocks = typeof content === "string" ? [JSON.parse(content)] : content; // one block alone comes as its JSON
+        const texts = blocks.map((block) => block.text);
         return { refused: false, texts, value: JSON.parse(texts[0]) };
       } catch (error) {
         if (error.name !== "ToolException") throw error;
@@ -45,20 +47,21 @@ const clients = {
   },
 };
 
-async function second(mode) {
+async function second(versionNegotiation) {
   const { Client, StreamableHTTPClientTransport } = await load("@modelcontextprotocol/client/dist/index.mjs");
-  const client = new Client({ name: "walk", version: "1.0.0" }, { versionNegotiation: { mode } });
+  const client = new Client({ name: "walk", version: "1.0.0" }, { versionNegotiation });
   return typescript(client, new StreamableHTTPClientTransport(new URL(url), options));
 }
 
 const { names, call, close } = await clients[name]();
 const refused = await call("get_connectivity_intent", { id: `cni_${"0".repeat(26)}` });
-const nothing = name === "langchain" ? undefined : null; // LangChain holds arguments to the schema itself
-const { iccid } = (await call("list_subscribers", { limit: 1, fields: ["iccid"], q: nothing })).value.data[0];
+// Null is what some clients send for an argument that they leave out. LangChain holds arguments to the schema itself, where null is none.
+const without = (...names) => (name === "langchain" ? {} : Object.fromEntries(names.map((each) => [each, null])));
+const { iccid } = (await call("list_subscribers", { limit: 1, fields: ["iccid"], ...without("q", "status") })).value.data[0];
 const message = { iccid, message: "Hello" };
 const challenge = await call("send_sms", message);
 const sent = await call("send_sms", { ...message, confirm_token: JSON.parse(challenge.texts[0]).confirm_token });
-const order = { plan: "test_eu_1gb", metadata: nothing, idempotency_key: `walk-${name}` };
+const order = { plan: "test_eu_1gb", ...without("metadata"), idempotency_key: `walk-${name}` };
 const first = await call("create_connectivity_intent", order);
 const again = await call("create_connectivity_intent", order);
 console.log(JSON.stringify({ names, refused, challenge, sent, first, again }));

@@ -15,6 +15,9 @@ class FastMcp:
 
         self.client: Any = Client(StreamableHttpTransport(url, headers={"Authorization": f"Bearer {key}"}))
 
+    async def close(self) -> None:
+        """Nothing is left open."""
+
     async def names(self) -> list[str]:
         """The tools that it lists."""
         return [tool.name for tool in await self.client.list_tools()]
@@ -38,8 +41,12 @@ class Official:
         from mcp.client.client import Client
         from mcp.client.streamable_http import streamable_http_client
 
-        http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"})
-        self.client: Any = Client(streamable_http_client(url, http_client=http))
+        self.http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"})
+        self.client: Any = Client(streamable_http_client(url, http_client=self.http))
+
+    async def close(self) -> None:
+        """The connections, which the SDK leaves to whoever made them."""
+        await self.http.aclose()
 
     async def names(self) -> list[str]:
         """The tools that it lists."""
@@ -64,6 +71,7 @@ async def walk(name: str, url: str, key: str) -> dict[str, object]:
         order = {"plan": "test_eu_1gb", "metadata": None, "idempotency_key": f"walk-{name}"}
         first = await made.call("create_connectivity_intent", **order)
         again = await made.call("create_connectivity_intent", **order)
+    await made.close()
     return {"names": names, "refused": refused, "challenge": challenge, "sent": sent, "first": first, "again": again}
 
 

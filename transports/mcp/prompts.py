@@ -47,8 +47,9 @@ TASKS = {
                 ],
             ),
             "Issue an eSIM. The plan: {plan}. First look the plans up with list_connectivity_plans, and take none that it does not list; "
-            "test_global_1gb and test_eu_1gb are free and for trying out. Tell me the plan, its data volume, validity and price, and wait for my yes before you call create_connectivity_intent with a fresh idempotency_key; if the call fails or "
-            "its outcome is unclear, repeat it with the same key. Afterwards tell me the status and, if it succeeded, the activation code.",
+            "test_global_1gb and test_eu_1gb are free and for trying out. Tell me the plan, its data volume, validity and price, and wait "
+            "for my yes before you call create_connectivity_intent with a fresh idempotency_key; if the call fails or its outcome is "
+            "unclear, repeat it with the same key. Afterwards tell me the status and, if it succeeded, the activation code.",
             {"plan": "not chosen yet; ask me where and how long the eSIM is needed"},
         ),
         Task(
