@@ -115,7 +115,7 @@ async def main(url: str, key: str) -> None:
     async with connected(f"{url}?toolsets=subscribers", key) as client:
         print(f"sent: {(await with_token(client, 'send_sms', message)).structured_content}")
     async with connected(f"{url}?toolsets=all&read_only=true", key) as client:
-        print(f"{len((await client.list_tools()).tools)} of the first page of tools that change nothing")
+        print(f"{len((await client.list_tools()).tools)} tools that change nothing")
 
 
 if __name__ == "__main__":

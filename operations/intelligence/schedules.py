@@ -69,7 +69,7 @@ class Schedule(TypedDict):
     id: str
     object: Kind
     composite: Composite
-    input: CompositeInput
+    input: dict[str, JsonValue]
     cron: str
     timezone: str
     next_run: str | None

@@ -111,8 +111,8 @@ def term(params: SubscriberSearch) -> Term | None:
 async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: Reach) -> SubscriberPage:
     """Find or list lines of your account.
 
-    At most one of q, iccid, msisdn, imsi, activationCode; none lists all. More `fields`: sim, email, imsi, lastMcc, ... or *. For one
-    known line: get_subscriber.
+    At most one of q, iccid, msisdn, imsi, activationCode; none lists all. More `fields`: sim, email, imsi, ... or *;
+    activationCode by name only. For one known line: get_subscriber.
 
     Rows are sorted by subscriberId, which the cursor follows. Former ICCIDs and numbers match too. `incomplete` is true when an account
     has more lines than the network lets anybody read.
