@@ -50,7 +50,8 @@ def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | N
     required: list[str] = schema.pop("required", [])
     once = operation.once
     if once is not None and (once.required or once.shown):
-        # Choice: elsewhere an optional key is taken too, but not shown: every definition is read by every model every time.
+        # Choice: elsewhere an optional key is taken too, but not shown: every definition is read by every model every time. What a schema
+        # shows is what a client may rely on; the service takes this one argument more.
         properties["idempotency_key"] = KEY
         required += ["idempotency_key"] if once.required else []
     if operation.confirm:

@@ -79,6 +79,20 @@ async def test_http_shows_the_whole_line_unless_it_is_asked_for_members(house: H
     assert named == {"iccid": line.iccid, "sim": {"activationCode": line.sim.activation_code}}
 
 
+async def test_a_list_of_orders_shows_no_code_unless_it_is_named_and_one_order_does(house: House, me: Credentials) -> None:
+    async with house.connect(me) as client, house.world.client(me.secret) as http:
+        issued = await client.call_tool("create_connectivity_intent", {"plan": "test_eu_1gb", "idempotency_key": "k"})
+        listed = await client.call_tool("list_connectivity_intents", {})
+        named = await client.call_tool("list_connectivity_intents", {"activation_codes": True})
+        one = await client.call_tool("get_connectivity_intent", {"id": issued.structured_content["id"]})
+        whole = (await http.get("/v1/connectivity/intents")).json()["data"]
+    esim = issued.structured_content["esim"]
+    closed = {"iccid": esim["iccid"], "smdp_address": esim["smdp_address"]}
+    assert listed.structured_content["data"] == [{**issued.structured_content, "esim": closed}]
+    assert esim["matching_id"] not in str(listed)
+    assert named.structured_content["data"] == whole == [one.structured_content] == [issued.structured_content]
+
+
 async def test_members_that_no_line_has_are_refused(house: House, me: Credentials) -> None:
     line = await a_line(house)
     async with house.connect(me) as client:
