@@ -10,8 +10,8 @@ class FastMcp:
     """The client of FastMCP, in the environment that has it."""
 
     def __init__(self, url: str, key: str) -> None:
-        from fastmcp import Client
-        from fastmcp.client.transports import StreamableHttpTransport
+        from fastmcp import Client  # pyright: ignore[reportMissingImports]  # of .venv-clients
+        from fastmcp.client.transports import StreamableHttpTransport  # pyright: ignore[reportMissingImports]  # of .venv-clients
 
         self.client: Any = Client(StreamableHttpTransport(url, headers={"Authorization": f"Bearer {key}"}))
 
@@ -24,7 +24,7 @@ class FastMcp:
 
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         """One call; what is refused is raised, with the text."""
-        from fastmcp.exceptions import ToolError
+        from fastmcp.exceptions import ToolError  # pyright: ignore[reportMissingImports]  # of .venv-clients
 
         try:
             result = await self.client.call_tool(tool, arguments)
