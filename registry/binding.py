@@ -13,6 +13,7 @@ from registry import guard, teaching
 from registry.errors import BadRequest
 from registry.input_shape import TooMuch, fitted, shape_of
 from registry.model import Input
+from registry.nulls import without_nulls
 from registry.operation import Operation
 from registry.spelling import spellings
 
@@ -81,10 +82,11 @@ class Binding(Generic[P]):
 
     def arguments(self, values: Mapping[str, Any]) -> bytes:
         """The JSON of the whole input of a tool or command line call."""
-        given = dict(values)
-        fit = self.fit(given)
+        fit = self.fit(dict(values))
         guard.check_value(fit)
-        return orjson.dumps(fit)
+        raw = orjson.dumps(fit)
+        # Choice: here null is absent for an optional field, at every door that is no HTTP. There OpenAPI says which fields take null.
+        return orjson.dumps(without_nulls(self._model, fit)) if b"null" in raw else raw
 
     def fit(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """The values, or smaller ones that are refused with the same words; many unknown fields and lists that are too long end here."""

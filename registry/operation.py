@@ -11,7 +11,7 @@ from typing import Annotated, Any, Concatenate, Generic, TypeVar, Union, get_arg
 from typing_extensions import TypedDict, Unpack
 
 from registry.caller import Caller
-from registry.errors import Refusal
+from registry.errors import ProviderError, Refusal
 from registry.limits import Role, Scope
 from registry.model import Document, Events, Input, Passed
 
@@ -89,6 +89,7 @@ class Operation(Generic[P, R]):
     confirm: bool
     upstream: bool
     processor: bool
+    reaches_out: bool
     moves: bool
     organisation: bool
     charged: bool
@@ -126,6 +127,18 @@ class Operation(Generic[P, R]):
         return self.upstream or self.processor
 
     @property
+    def repeatable(self) -> bool:
+        """The same call again has no further effect: it reads, has a key, or sets what is there to what it says."""
+        keyed = self.once is not None and self.once.required
+        adds = self.once is not None and self.once.shown  # a balance is raised with PUT
+        return self.read_only or keyed or (self.method in ("PUT", "PATCH", "DELETE") and not adds)
+
+    @property
+    def open_world(self) -> bool:
+        """Some calls of it reach a system that is not ours: the charging system, the payment processor, a model, a receiver of events."""
+        return self.provided or self.reaches_out or any(issubclass(each, ProviderError) for each in self.raises)
+
+    @property
     def public(self) -> bool:
         """May be called without any credential."""
         return self.auth is Auth.PUBLIC
@@ -139,6 +152,8 @@ class Said(TypedDict, total=False):
 
     `upstream`: every call of it asks the charging system; `processor`: the payment processor. An operation that only some calls of
     reach one says neither, and stages those calls.
+    `reaches_out`: some calls of it ask somebody outside, although it says neither and raises nothing of theirs: it does without an answer,
+    or the answer comes later.
     `role`: what the caller must be in the organisation, on any tier.
     `guessed`: knowing an id may be all that lets somebody in, so what is not found is counted by address.
     `also` is another status of success, with the same body: nothing new was made.
@@ -153,6 +168,7 @@ class Said(TypedDict, total=False):
     confirm: bool
     upstream: bool
     processor: bool
+    reaches_out: bool
     moves: bool
     organisation: bool
     charged: bool
@@ -179,6 +195,7 @@ SILENT: Said = {
     "confirm": False,
     "upstream": False,
     "processor": False,
+    "reaches_out": False,
     "moves": False,
     "organisation": True,
     "charged": True,

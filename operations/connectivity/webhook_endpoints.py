@@ -233,6 +233,7 @@ def enable(connection: Connection, *, endpoint: str, organisation: str) -> Webho
 @operation(
     "POST",
     "/v1/connectivity/webhook_endpoints/{id}/replay",
+    reaches_out=True,
     scope=Scope.ANY,
     title="Replay failed deliveries",
     raises=[NotFound, Conflict, QuotaExceeded],

@@ -24,7 +24,7 @@ MANDATORY = {"name": "name", "location_zone_id": "locationZoneId", "validity_day
 class CoreChange(Limits, TemplateRef):
     """What changes; null removes a limit, what is absent stays."""
 
-    null_removes: ClassVar[bool] = True
+    null_clears: ClassVar[frozenset[str]] = frozenset({*Limits.model_fields, "esim_sponsor"})
 
     name: Annotated[
         TemplateName | None, Field(validation_alias=AliasChoices("name", "prepaidpackagetemplatename"), description="Unique.")
@@ -40,12 +40,9 @@ class CoreChange(Limits, TemplateRef):
 
     @model_validator(mode="after")
     def check(self) -> "CoreChange":
-        """Something has to change, and a template keeps a name, a zone and a duration."""
-        if not self.model_fields_set - {"template_id"}:
+        """Something has to change. A template keeps a name, a zone and a duration: null leaves them as they are."""
+        if len(given(self)) == 1:
             raise ValueError("give at least one field besides templateId: name, locationZoneId, validityDays, dataLimit, cost, ...")
-        for name, spoken in MANDATORY.items():
-            if name in self.model_fields_set and getattr(self, name) is None:
-                raise ValueError(f"{spoken}: null; a template cannot be without it. Leave it out to keep it")
         return self
 
 

@@ -43,6 +43,7 @@ class OwnToken(Input):
 @operation(
     "POST",
     "/v1/onboarding/managed-account",
+    reaches_out=True,
     scope=Scope.ANY,
     title="Connect managed account",
     examples=[Example("Be connected to the account that was opened for us", {}, EXAMPLE)],

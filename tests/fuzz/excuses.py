@@ -45,7 +45,6 @@ BETWEEN_FIELDS = (
     "active throttling needs it",
     "active throttling needs a threshold",
     "a threshold is a percentage together with a speed",
-    "a template cannot be without it",
     "cannot be set below 0",
     "is required when phoneType is real",
     "is final: the line can never be used again",

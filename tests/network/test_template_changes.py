@@ -90,8 +90,7 @@ async def test_an_own_token_changes_any_template_it_sees(stage: Stage) -> None:
 async def test_a_core_against_the_rules_reaches_nothing(stage: Stage) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({}, "at least one field"),
-        ({"name": None}, "name: null"),
-        ({"validityDays": None}, "validityDays: null"),
+        ({"name": None, "validityDays": None}, "at least one field"),
         ({"locationZoneId": "2301"}, "locationZoneId: got"),
     ]
     for wrong, text in cases:

@@ -20,6 +20,7 @@ from registry.catalogue import AnyOperation
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from registry.model import Input
+from registry.nulls import without_nulls
 from registry.spelling import shown
 from transports.cli.door import require_one_place
 from transports.cli.event_stream import MEDIA_TYPE, failure
@@ -128,7 +129,7 @@ def arguments_of(model: type[Input], texts: dict[str, object], how: How) -> dict
             f"--json-input: {held[0]} is a secret, and is not taken from the command line, where others can read it; nothing was sent. "
             "Give `--json-input -` and pipe the object, or `--json-input @FILE`"
         )
-    return value
+    return without_nulls(model, value)
 
 
 def field_value(model: type[Input], name: str, given: object) -> object:

@@ -80,7 +80,7 @@ def metavar_of(info: FieldInfo, *, nullable: bool) -> str | None:
 def takes_null(model: type[Input], info: FieldInfo) -> bool:
     """Whether null asks for something that leaving the field out does not."""
     kinds = members(info.annotation)
-    told = info.is_required() or model.null_removes
+    told = info.is_required() or any(model.model_fields[name] is info for name in model.null_clears)
     return told and type(None) in kinds and not {"bool", "list"} & {kind_of(kind) for kind in kinds}
 
 

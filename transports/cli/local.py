@@ -42,18 +42,23 @@ async def open_local(settings: Settings, *, seed: bool = False, create: bool = F
 
 async def local_caller(service: Service, organisation: str | None) -> Caller:
     """The admin of the organisation named, or of the only one there is."""
-    known = await service.store.read(list_organisations)
-    if organisation is None and len(known) != 1:
-        if not known:
-            raise Failure("the database has no organisation yet; `reseller serve` on an empty one makes a demo organisation")
-        names = ", ".join(f"{o.id} ({o.name})" for o in known)
-        raise Failure(f"--org: name the organisation to act for; there are: {names}")
-    chosen = organisation or known[0].id
+    chosen = organisation or await only_organisation(service)
+    if chosen is None:
+        raise Failure("the database has no organisation yet; `reseller serve` on an empty one makes a demo organisation")
     members = await service.store.read(list_members, organisation=chosen)
     caller = await service.directory.member(members[0].person_id, chosen) if members else None
     if caller is None:
         raise Failure(f"--org: {chosen} is unknown or has no members")
     return caller
+
+
+async def only_organisation(service: Service) -> str | None:
+    """The id of the one organisation that there is, or None when there is none yet; of several one has to be named."""
+    known = await service.store.read(list_organisations)
+    if len(known) > 1:
+        names = ", ".join(f"{o.id} ({o.name})" for o in known)
+        raise Failure(f"--org: name the organisation to act for; there are: {names}")
+    return known[0].id if known else None
 
 
 def is_simulated(operation: AnyOperation, settings: Settings) -> bool:

@@ -31,6 +31,16 @@ if TYPE_CHECKING:  # the server is imported by the first request: the SDK costs 
 PATH = "/mcp"
 METADATA = f"{WELL_KNOWN}{PATH}"
 PATHS = frozenset({PATH, METADATA})
+BATCH = orjson.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {
+            "code": -32600,
+            "message": "The body is a JSON-RPC batch, which this server does not take: send each message in a request of its own",
+        },
+    }
+)
 
 
 class McpDoor:
@@ -100,6 +110,9 @@ class McpDoor:
             raise
         if body.is_shortened:
             self._pipeline.charge_refused_body(caller, client, body.size)
+        if isinstance(message, list):
+            await send_json(send, 400, [(b"cache-control", b"no-store")], BATCH)
+            return
         taken = None if server.edge is None else await server.edge.take(http, message, visitor)
         if taken is None:
             await server.app({**scope, "headers": http["headers"], "user": server.user(visitor)}, body.again, send)
