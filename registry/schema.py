@@ -49,7 +49,7 @@ def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | N
         # Choice: elsewhere an optional key is taken too, but not shown: every definition is read by every model every time.
         properties["idempotency_key"] = KEY
         required += ["idempotency_key"] if once.required else []
-    if operation.confirm:
+    if operation.confirmable:
         properties["confirm_token"] = TOKEN
     shown: Json = {"type": "object", "properties": properties}
     if required:
