@@ -10,6 +10,7 @@ from transports.pages.asking import Outcome
 WORDS: Mapping[str, str] = {
     "onboarding_restore_ocs_token": "the button \u201cGo back to the former token\u201d of the page Set up",
     "onboarding_start_managed_account": "the button \u201cChange to a managed account\u201d of the page Set up",
+    "operator_billing_connect_oauth_begin": "the button \u201cI have an account there\u201d of the page Payments",
 }
 """What pages call the operations that a question names."""
 NAMED = re.compile("|".join(WORDS))
