@@ -165,10 +165,10 @@ async def reseller_of(upstream: Upstream, account: int) -> int | None:
 async def move_subscriber_range_to_account(ctx: Ctx, params: MoveRange, move: Move) -> Data[Moved]:
     """Move a range of lines from one of your accounts to another.
 
-    Up to 1000 lines, all yours. To another reseller they go without packages; an admin confirms.
+    Up to 1000 lines, all yours. Packages do not go to another reseller; an admin confirms.
 
-    Packages are lost where the destination is another reseller's account. The ends share at least their first 13 digits (ICCID) or 10 digits (IMSI). With `destNetworkProfileId` the profile changes too, also
-    within one account.
+    Packages are lost where the destination is another reseller's account. The ends share at least their first 13 digits (ICCID) or 10
+    digits (IMSI). With `destNetworkProfileId` the profile changes too, also within one account.
     """
     moved = await move.upstream.ocs.subscriber.move_range(
         move.range.kind,

@@ -197,16 +197,16 @@ class FormerPath(NamedTuple):
     after: Reach
 
 
-async def former_path(ctx: Ctx, params: Nothing) -> FormerPath:
-    """Finds the former token and verifies it: one that is dead meanwhile is not restored silently."""
+async def former_path(ctx: Ctx, params: Nothing) -> FormerPath | None:
+    """Finds the former token and verifies it: one that is dead meanwhile is not restored silently.
+
+    Nothing where there is none, which the handler refuses: a repeated call with its key has used the token up.
+    """
     del params
     row = await connection_of(ctx)
     former = await ctx.deps.store.read(find_former_token, organisation=ctx.organisation, now=ctx.now)
     if former is None:
-        raise NoFormerToken(
-            "There is no former token to go back to: it is kept for 24 hours after another token of your own replaced it, and for one undo",
-            hint="Enter the token again: onboarding_connect_ocs_token",
-        )
+        return None
     try:
         after = Reach("own", None, await accepted(ctx, opened(ctx.deps, ctx.organisation, former.sealed)))
     except TokenNotAccepted:
@@ -224,7 +224,7 @@ async def former_path(ctx: Ctx, params: Nothing) -> FormerPath:
     "/v1/onboarding/ocs-restore",
     scope=Scope.ANY,
     role=Role.ADMIN,
-    confirm=True,
+    replaces=REPLACES,
     access=former_path,
     title="Restore former token",
     raises=[OcsError, NoFormerToken, FormerTokenRefused, ConnectionChanged],
@@ -240,15 +240,20 @@ async def former_path(ctx: Ctx, params: Nothing) -> FormerPath:
         )
     ],
 )
-async def onboarding_restore_ocs_token(ctx: Ctx, params: Nothing, path: FormerPath) -> OnboardingState:
+async def onboarding_restore_ocs_token(ctx: Ctx, params: Nothing, path: FormerPath | None) -> OnboardingState:
     """Undo onboarding_connect_ocs_token: go back to the token that it replaced.
 
-    For admins, within 24 hours, once: the token in use is erased. Only where one token of your own replaced another; from a managed account
-    onboarding_start_managed_account leads back.
+    For admins, who confirm it, within 24 hours, once: the token in use is erased. Only where one token of your own replaced another; from
+    a managed account onboarding_start_managed_account leads back.
 
     The former token is verified first. One that the charging system does not accept any more is not restored: 409 `former_token_refused`.
     """
     del params
+    if path is None:
+        raise NoFormerToken(
+            "There is no former token to go back to: it is kept for 24 hours after another token of your own replaced it, and for one undo",
+            hint="Enter the token again: onboarding_connect_ocs_token",
+        )
 
     def write(connection: Connection, *, organisation: str, now: float) -> OnboardingState:
         use_former_token(connection, organisation=organisation, former=path.former.sealed, seen=path.row, now=now)
