@@ -15,7 +15,7 @@ from registry.limits import Role, Tier
 from registry.restrictions import Restrictions
 from storage.network.connections import find_connection
 from storage.people.accounts import assign_account, leave_simulation, set_connection
-from storage.people.former_tokens import find_former_token, sweep_former_tokens
+from storage.people.former_tokens import find_former_token
 from storage.people.grants import Grant, insert_grant
 from storage.secrets.rekey import COLUMNS, reseal
 from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
@@ -23,6 +23,7 @@ from storage.secrets.sealing import Keyring, new_key_setting
 from tests.contract.stage import Answered, House
 from tests.setup.newcomer import OTHER_TOKEN, SERVICE_TOKEN, Newcomer, newcomer, settle_in
 from tests.world import World, open_world
+from transports.retention import retention
 
 pytestmark = pytest.mark.anyio
 CONNECT, MANAGED, RESTORE = (
@@ -206,7 +207,7 @@ async def test_only_the_last_change_is_undone_and_only_for_a_day(house: House) -
     house.world.clock.advance(DAY)
     said = await house.http(RESTORE, new.who.secret, {}, sure=True)
     assert (said.status, said.body["code"]) == (409, "no_former_token")
-    assert await house.world.store.write(sweep_former_tokens, now=house.world.clock.now()) == 1
+    await retention(house.world.store, house.world.clock).run()
     assert (await new.state())["connection"]["former_token_until"] is None
 
 
