@@ -103,7 +103,7 @@ async def test_a_token_that_is_not_accepted_is_refused_and_nothing_stored(house:
     )
     assert (await new.state(), await kept(new), await new.connection()) == (before, None, ("managed", 8101))
     known_upstream(new)
-    assert (await new.ask(STEP, {"token": SECRET}, sure=True, **{"Idempotency-Key": "mine"})).status_code == 200  # the key was free
+    assert (await new.agree(STEP, {"token": SECRET}, **{"Idempotency-Key": "mine"})).status_code == 200  # the key was free
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ async def test_a_charging_system_that_cannot_be_asked_stores_nothing(house: Hous
     assert said.status_code == 502, said.text
     assert (await new.state(), await kept(new)) == (before, None)
     new.sandbox.faults.clear()
-    assert (await new.ask(STEP, {"token": OTHER_TOKEN}, sure=True, **{"Idempotency-Key": "mine"})).status_code == 200
+    assert (await new.agree(STEP, {"token": OTHER_TOKEN}, **{"Idempotency-Key": "mine"})).status_code == 200
 
 
 async def test_a_key_is_bound_to_its_token(house: House) -> None:
