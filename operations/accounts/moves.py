@@ -23,8 +23,8 @@ class MoveRange(AccountRef):
     """Which lines go where. The path names the account they leave."""
 
     range_type: Annotated[RangeType, Field(description="Kind of range.")]
-    range_start: Annotated[Digits, Field(description="First, 10-22 digits.")]
-    range_end: Annotated[Digits, Field(description="Last, 10-22 digits.")]
+    range_start: Annotated[Digits, Field(description="10-22 digits.")]
+    range_end: Annotated[Digits, Field(description="10-22 digits.")]
     # Choice: accountId is the path's here, so the upstream's third spelling of the destination is not taken.
     dest_account: Annotated[
         UpstreamId, Field(validation_alias=AliasChoices("destAccount", "destAccountId"), description="Account they go to.")
@@ -163,7 +163,7 @@ async def reseller_of(upstream: Upstream, account: int) -> int | None:
     ],
 )
 async def move_subscriber_range_to_account(ctx: Ctx, params: MoveRange, move: Move) -> Data[Moved]:
-    """Move a range of lines from one of your accounts to another.
+    """Move a range of lines between your accounts.
 
     Up to 1000 lines, all yours. Packages do not go to another reseller; an admin confirms.
 
