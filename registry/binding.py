@@ -39,7 +39,7 @@ def kind_of(annotation: Any) -> str:
 
 def headers_of(operation: Operation[Any, Any]) -> dict[str, str]:
     """What comes as a header and is often sent as a field, by the letters of its name."""
-    found = {"confirmtoken": "X-Confirm-Token"} if operation.confirm else {}
+    found = {"confirmtoken": "X-Confirm-Token"} if operation.confirmable else {}
     return found if operation.once is None else found | {"idempotencykey": operation.once.header}
 
 

@@ -87,6 +87,7 @@ class Operation(Generic[P, R]):
     auth: Auth
     once: Once | None
     confirm: bool
+    replaces: str | None
     upstream: bool
     processor: bool
     reaches_out: bool
@@ -119,7 +120,12 @@ class Operation(Generic[P, R]):
     @property
     def destructive(self) -> bool:
         """May undo or overwrite what is there."""
-        return self.confirm or self.method == "DELETE"
+        return self.confirmable or self.method == "DELETE"
+
+    @property
+    def confirmable(self) -> bool:
+        """Takes a confirm token: every call asks for one, or those do that would replace what is live."""
+        return self.confirm or self.replaces is not None
 
     @property
     def provided(self) -> bool:
@@ -155,6 +161,8 @@ class Said(TypedDict, total=False):
     `reaches_out`: some calls of it ask somebody outside, although it says neither and raises nothing of theirs: it does without an answer,
     or the answer comes later.
     `role`: what the caller must be in the organisation, on any tier.
+    `replaces`: what of an organisation some calls of it may replace while it is live. Such a call takes the role admin and a confirm
+    token; its access step finds out that it is one, and says so by `ctx.confirm_replacement`. All others are made at once, by anybody.
     `guessed`: knowing an id may be all that lets somebody in, so what is not found is counted by address.
     `also` is another status of success, with the same body: nothing new was made.
     `body_limit`: bytes; unsaid, it depends on whether the caller needs a credential.
@@ -166,6 +174,7 @@ class Said(TypedDict, total=False):
     auth: Auth
     once: Once | None
     confirm: bool
+    replaces: str | None
     upstream: bool
     processor: bool
     reaches_out: bool
@@ -193,6 +202,7 @@ SILENT: Said = {
     "auth": Auth.BEARER,
     "once": None,
     "confirm": False,
+    "replaces": None,
     "upstream": False,
     "processor": False,
     "reaches_out": False,

@@ -27,6 +27,7 @@ from registry.clock import Clock
 from registry.context import Context, not_kept
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
 from registry.ids import Ids
+from registry.limits import Role
 from registry.model import Document, Input, Passed
 from registry.operation import Operation
 from registry.pace import Pace
@@ -133,8 +134,8 @@ class Pipeline(Generic[D]):
                 return self._replay(context, stored)
         if context.staged and not operation.provided:  # a replay reaches nothing
             self.pace.upstream(context.caller.owner)
-        if operation.confirm:
-            await self._confirm(call, entry, params)
+        if operation.confirm or context.replacement is not None:
+            await self._confirm(context, entry, params)
         try:
             run = self._provide if operation.provided or context.staged else self._write
             return await run(context, entry, params, granted)
@@ -316,8 +317,9 @@ class Pipeline(Generic[D]):
         finally:
             context.call.recorded = True
 
-    async def _confirm(self, call: Call, entry: Entry, params: Input) -> None:
+    async def _confirm(self, context: Context[D], entry: Entry, params: Input) -> None:
         """Without a token: mint one and stop. With one: it is consumed in the transaction that opens the call."""
+        call, replacement = context.call, context.replacement
         if call.confirm_token is not None:
             entry.confirm = hashlib.sha256(call.confirm_token.encode()).digest()
             return
@@ -325,13 +327,8 @@ class Pipeline(Generic[D]):
         seconds = self.pace.limits.confirm_seconds
         await self.journal.challenge(entry, hashlib.sha256(token.encode()).digest(), entry.now + seconds)
         operation = call.operation
-        fields = type(params).model_fields
-        removed = {fields[name].alias or name: "null" for name in params.removed}  # first: the end may be cut off
-        given = removed | params.model_dump(by_alias=True, exclude_none=True)
-        shown = ", ".join(f"{name} {value}" for name, value in given.items())
-        summary = operation.summary.rstrip(".")
         raise ConfirmTokenRequired(
-            f"This will {summary[:1].lower()}{summary[1:]}" + (f" ({shown[:200]})." if shown else "."),
+            consequence(operation, params) if replacement is None else replacement.sentence,
             confirm_token=token,
             expires_in_seconds=seconds,
             route=f"{operation.method} {operation.path}",
@@ -359,9 +356,12 @@ class Pipeline(Generic[D]):
 
     def _entry(self, context: Context[D], params: Input) -> Entry:
         call, caller, now = context.call, context.caller, context.now
+        replaces = context.replacement is not None
         operation, tier, period = call.operation, self.pace.limits.tiers[caller.tier], policy.period_of(now)
         once, own = operation.once, caller.restrictions.calls_per_day
         over: Callable[[int], Any] = lambda used: policy.over_quota(tier, used, period, self.site, now)  # noqa: E731
+        keyed = call.idempotency_key or operation.confirm or replaces
+        of_input = fingerprint(context, params) if keyed else b""
         return Entry(
             surface=call.surface,
             operation=operation.id,
@@ -370,11 +370,11 @@ class Pipeline(Generic[D]):
             principal=caller.principal,
             key_id=caller.key_id,
             scope=int(operation.scope) | context.needed,
-            recheck=operation.moves and caller.kind in ("key", "session"),
+            recheck=(operation.moves or replaces) and caller.kind in ("key", "session"),
             now=now,
             started=call.started,
             idempotency_key=call.idempotency_key,
-            fingerprint=fingerprint(context, params) if call.idempotency_key or operation.confirm else b"",
+            fingerprint=of_input,
             expires_at=None if once is None or once.forever else int(now) + self.pace.limits.claim_days * policy.DAY,
             confirm=None,
             cost=1 if operation.charged else 0,
@@ -382,6 +382,8 @@ class Pipeline(Generic[D]):
             limit=tier.calls_per_day,
             over_quota=over,
             key_limit=None if own is None else KeyLimit(caller.counter, own, policy.over_key_limit(own, period, self.site, now)),
+            confirm_fingerprint=confirm_fingerprint(context, of_input),
+            admin=replaces or operation.role is Role.ADMIN,
             staged=context.staged,
         )
 
@@ -396,6 +398,23 @@ class Pipeline(Generic[D]):
         if isinstance(result, Document):
             return Reply(stored.status, result.content, media_type=result.media_type, headers=dict(result.headers))
         return Reply(stored.status, stored.body, next_cursor=context.next_cursor, note=context.note)
+
+
+def consequence(operation: Operation[Any, Any], params: Input) -> str:
+    """What an operation that always asks first will do with this input, in one sentence."""
+    fields = type(params).model_fields
+    removed = {fields[name].alias or name: "null" for name in params.removed}  # first: the end may be cut off
+    given = removed | params.model_dump(by_alias=True, exclude_none=True)
+    shown = ", ".join(f"{name} {value}" for name, value in given.items())
+    summary = operation.summary.rstrip(".")
+    return f"This will {summary[:1].lower()}{summary[1:]}" + (f" ({shown[:200]})." if shown else ".")
+
+
+def confirm_fingerprint(context: Context[Any], input_fingerprint: bytes) -> bytes:
+    """What a confirm token is bound to: the input and, where the call replaces something live, what is replaced."""
+    if context.replacement is None:
+        return input_fingerprint
+    return hashlib.sha256(input_fingerprint + b"|" + context.replacement.state.encode()).digest()
 
 
 def fingerprint(context: Context[Any], params: Input) -> bytes:

@@ -54,7 +54,7 @@ def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | N
         # shows is what a client may rely on; the service takes this one argument more.
         properties["idempotency_key"] = KEY
         required += ["idempotency_key"] if once.required else []
-    if operation.confirm:
+    if operation.confirmable:
         properties["confirm_token"] = TOKEN
     told: Json = {"type": "object", "properties": properties}
     if required:

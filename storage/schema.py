@@ -37,6 +37,7 @@ from storage.people.identity_tables import (
 from storage.people.setup_tables import (
     AffiliateTable,
     CommissionTable,
+    FormerTokenTable,
     OnboardingTable,
     PlatformFeeTable,
     ReferralTable,
@@ -55,6 +56,7 @@ __all__ = [
     "CommissionTable",
     "CountryEntryTable",
     "EarlySightingTable",
+    "FormerTokenTable",
     "InboundPushTable",
     "InvitationTable",
     "MailTable",
@@ -200,7 +202,7 @@ class ConfirmTokenTable(Named, table=True):
 
 
 class AuditTable(Named, table=True):
-    """Who did what, and how it ended. Never arguments."""
+    """Who did what, and how it ended. Never arguments; `change` says what a call changed of who gets money and SIMs."""
 
     id: int | None = Field(default=None, sa_column=sa.Column(sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True))
     at: float = Field(sa_type=sa.Double, index=True)
@@ -213,6 +215,7 @@ class AuditTable(Named, table=True):
     status: int
     milliseconds: float = Field(sa_type=sa.Double)
     request_id: str = Field(sa_type=sa.Text)
+    change: str | None = Field(default=None, sa_type=sa.Text)
     __table_args__ = (
         sa.Index("audit_organisation", "organisation", "at", "id"),
         sa.Index("audit_operation", "organisation", "operation", "at", "id"),

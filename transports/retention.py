@@ -15,6 +15,7 @@ from storage.money.connect_states import sweep_states
 from storage.money.payment_events import sweep_payment_events
 from storage.people.authorizations import sweep_authorizations
 from storage.people.browser_sessions import sweep_sessions
+from storage.people.former_tokens import sweep_former_tokens
 from storage.people.oauth_clients import sweep_clients
 from storage.people.refresh_tokens import sweep_refresh_tokens
 from storage.people.signing_keys import sweep_signing_keys
@@ -81,7 +82,7 @@ async def forget_visits(store: Store, now: float) -> None:
 
 
 async def forget_logins(store: Store, now: float) -> None:
-    """What programs were let do, from the request to the grant, and the programs that nobody uses."""
+    """What programs were let do, from the request to the grant, the programs that nobody uses, and replaced own tokens."""
     await store.write(sweep_authorizations, now=now)
     await store.write(sweep_states, now=now)
     await store.write(sweep_refresh_tokens, now=now)
@@ -89,3 +90,4 @@ async def forget_logins(store: Store, now: float) -> None:
     await store.write(sweep_clients, before=now - STILLBORN_CLIENTS_SECONDS)
     await store.write(sweep_unused_clients, before=now - UNUSED_CLIENTS_SECONDS, now=now)
     await store.write(sweep_signing_keys, now=now)
+    await store.write(sweep_former_tokens, now=now)

@@ -100,7 +100,7 @@ def command(operation: AnyOperation) -> Callable[..., None]:
         how = How(**given)  # pyright: ignore[reportArgumentType]  # typer has parsed them to these types
         finish(operation, arguments_of(model, {name: text for name, text in texts.items() if text is not None}, how), how)
 
-    wanted = {"yes", "confirm_token"} if operation.confirm else set[str]()
+    wanted = {"yes", "confirm_token"} if operation.confirmable else set[str]()
     wanted |= {"idempotency_key"} if operation.once is not None else set()
     common = [
         p

@@ -36,7 +36,7 @@ class Calls:
         if refusal is not None:
             visitor.tell(call, refusal)
             return self._shown(call, refusal)
-        said = confirm.decision(params) if operation.confirm else None
+        said = confirm.decision(params) if operation.confirmable else None
         if said is False:
             return cast(CallToolResult, confirm.declined(call.request_id))
         if said:
@@ -76,7 +76,7 @@ class Calls:
         operation, given = call.operation, with_defaults(call.operation.tool_defaults, arguments)
         try:
             call.idempotency_key = text(given, "idempotency_key") if operation.once is not None else None
-            call.confirm_token = text(given, "confirm_token") if operation.confirm else None
+            call.confirm_token = text(given, "confirm_token") if operation.confirmable else None
         except BadRequest as refusal:
             return refused(self._pipeline, call, refusal)
         call.arguments = given

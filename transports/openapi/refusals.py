@@ -90,7 +90,7 @@ RULES: tuple[tuple[Applies, Fault], ...] = (
     (has_body, fault(BadRequest, "The body is not one JSON object.", "invalid_json")),
     (lambda o: o.once is not None and o.once.required, fault(BadRequest, "The key header is missing.", "idempotency_key_required")),
     (
-        lambda o: o.confirm,
+        lambda o: o.confirmable,
         fault(BadRequest, "The confirm token is wrong, expired, already used, or another call's.", "confirm_token_invalid"),
     ),
     (lambda o: o.auth is not Auth.PUBLIC, fault(Unauthorized)),
@@ -98,6 +98,10 @@ RULES: tuple[tuple[Applies, Fault], ...] = (
     (lambda o: True, fault(Forbidden, everywhere=True)),
     (signed_in, fault(Restricted, everywhere=True)),
     (lambda o: o.role is not None, fault(RoleRequired)),
+    (
+        lambda o: o.role is None and o.replaces is not None,
+        fault(RoleRequired, "The call would replace what is live, which is for admins of the organisation."),
+    ),
     (lambda o: SEGMENT.search(o.path) is not None, fault(NotFound)),
     (has_body, fault(RequestTimeout)),
     (lambda o: o.organisation, fault(Conflict, "You belong to no organisation, and this acts for one.", "organization_required")),
