@@ -1,6 +1,6 @@
 """What the records of a month add up to, per SIM and in all: kept exact by the transaction that stores the records."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -134,6 +134,11 @@ def add_to_months(connection: Connection, *, organisation: str, additions: Itera
 def month_lines(connection: Connection, *, organisation: str, month: int) -> list[MonthLine]:
     """Every SIM of a month, in the order of the ICCIDs."""
     return connection.all(LINES, organisation=organisation, month=month)
+
+
+def month_line_slices(connection: Connection, *, organisation: str, month: int, size: int) -> Iterator[list[MonthLine]]:
+    """The same, at most `size` at a time, as one statement sees them."""
+    return connection.slices(LINES, size, organisation=organisation, month=month)
 
 
 def largest_of_month(connection: Connection, *, organisation: str, month: int, most: int) -> MonthSums:

@@ -106,7 +106,8 @@ async def test_an_invoice_is_read_with_its_period_and_a_line_per_sim(bill: Billi
             ],
         }
     )
-    assert {name: value for name, value in whole.items() if name not in ("period", "line_items")} == made
+    assert whole["line_items_total"] == 2
+    assert {name: value for name, value in whole.items() if name not in ("period", "line_items_total", "line_items")} == made
     assert sum(line["amount_cents"] for line in whole["line_items"]) == made["subtotal_cents"]
 
 

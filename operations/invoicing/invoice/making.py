@@ -3,17 +3,20 @@
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from operations.invoicing.invoice.figures import Figures, figures_of
+from operations.invoicing.invoice.figures import Totals, line_amount, totals_of
 from registry.errors import Conflict, NotFound
 from registry.ids import Ids
 from storage.connection import Connection
 from storage.money.billing_config import BillingConfig, ensure_config
-from storage.money.cdr_sums import MonthLine, month_lines
+from storage.money.cdr_sums import MonthLine, month_line_slices
 from storage.money.fee_rates import own_fee_bps
 from storage.money.invoice_lines import InvoiceLineRow, insert_lines
 from storage.money.invoice_numbers import take_number
 from storage.money.invoice_periods import Period, find_period, mark_invoiced, month_text
 from storage.money.invoices import Invoice, insert_invoice
+
+SLICE = 1000
+"""Lines that are priced and inserted in one step."""
 
 
 class NothingToBill(Conflict):
@@ -39,15 +42,13 @@ def make_invoice(connection: Connection, *, wanted: Wanted, now: float, ids: Ids
         raise no_such_period()
     config = ensure_config(connection, organisation=wanted.organisation, now=now)
     own = own_fee_bps(connection, organisation=wanted.organisation)
-    # One statement reads all sums: a batch of records that is stored meanwhile is in them whole, or not at all.
-    usage = month_lines(connection, organisation=wanted.organisation, month=period.month)
-    if not usage:
-        raise nothing_to_bill(period)
     price, bps = wanted.price or config.price_per_gb_cents, wanted.fee_bps if own is None else own
-    figures = figures_of([line.bytes_up + line.bytes_down for line in usage], price=price, bps=bps)
-    insert_lines(connection, rows=lines_for(wanted.id, usage, figures, ids))
+    billed = bill_lines(connection, wanted=wanted, month=period.month, price=price, ids=ids)
+    if not billed.lines:
+        raise nothing_to_bill(period)
+    totals = totals_of(billed.subtotal, price=price, bps=bps, largest_usage=billed.largest_usage)
     mark_invoiced(connection, period=period.id)
-    row = row_of(wanted, config, figures, price=price, bps=bps, now=now)
+    row = row_of(wanted, config, totals, lines=billed.lines, price=price, bps=bps, now=now)
     year = datetime.fromtimestamp(now, UTC).year
     number = take_number(connection, organisation=wanted.organisation, year=year)
     # Choice: a millionth invoice of a year has seven digits.
@@ -56,15 +57,38 @@ def make_invoice(connection: Connection, *, wanted: Wanted, now: float, ids: Ids
     return row
 
 
-def lines_for(invoice: str, usage: list[MonthLine], figures: Figures, ids: Ids) -> list[InvoiceLineRow]:
-    """One line per SIM, in the order of the ICCIDs."""
+class Billed(NamedTuple):
+    """The lines of a new invoice: how many, their sum in minor units, and the most bytes of one."""
+
+    lines: int
+    subtotal: int
+    largest_usage: int
+
+
+def bill_lines(connection: Connection, *, wanted: Wanted, month: int, price: int, ids: Ids) -> Billed:
+    """Price and insert one line per SIM, in the order of the ICCIDs.
+
+    One statement reads all sums: a batch of records that is stored meanwhile is in them whole, or not at all. They are taken in slices,
+    since a step over all lines of a large fleet, such as writing them out, holds up every other thread as well.
+    """
+    billed = Billed(0, 0, 0)
+    for usage in month_line_slices(connection, organisation=wanted.organisation, month=month, size=SLICE):
+        amounts = [line_amount(line.bytes_up + line.bytes_down, price) for line in usage]
+        insert_lines(connection, rows=lines_for(wanted.id, usage, amounts, ids, behind=billed.lines))
+        most = max(line.bytes_up + line.bytes_down for line in usage)
+        billed = Billed(billed.lines + len(usage), billed.subtotal + sum(amounts), max(billed.largest_usage, most))
+    return billed
+
+
+def lines_for(invoice: str, usage: list[MonthLine], amounts: list[int], ids: Ids, *, behind: int) -> list[InvoiceLineRow]:
+    """A line for each sum, at the positions behind `behind`."""
     return [
         InvoiceLineRow(invoice, position, ids.new("ili_"), line.iccid, line.bytes_up, line.bytes_down, amount, line.network, line.country)
-        for position, (line, amount) in enumerate(zip(usage, figures.amounts, strict=True), 1)
+        for position, (line, amount) in enumerate(zip(usage, amounts, strict=True), behind + 1)
     ]
 
 
-def row_of(wanted: Wanted, config: BillingConfig, figures: Figures, *, price: int, bps: int, now: float) -> Invoice:
+def row_of(wanted: Wanted, config: BillingConfig, totals: Totals, *, lines: int, price: int, bps: int, now: float) -> Invoice:
     """The invoice, still without its number."""
     return Invoice(
         id=wanted.id,
@@ -78,11 +102,11 @@ def row_of(wanted: Wanted, config: BillingConfig, figures: Figures, *, price: in
         currency=config.currency,
         price_per_gb_cents=price,
         platform_fee_bps=bps,
-        subtotal_cents=figures.subtotal,
-        tax_cents=figures.tax,
-        platform_fee_cents=figures.platform_fee,
-        total_cents=figures.total,
-        lines=len(figures.amounts),
+        subtotal_cents=totals.subtotal,
+        tax_cents=totals.tax,
+        platform_fee_cents=totals.platform_fee,
+        total_cents=totals.total,
+        lines=lines,
         connect_account=None,
         processor_invoice=None,
         pay_url=None,
