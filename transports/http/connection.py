@@ -29,11 +29,11 @@ class Called(NamedTuple):
 
 
 class Overloaded(Refusal):
-    """The server holds as many connections as it may."""
+    """The server holds as many connections, or answers in progress, as it may."""
 
     status = 503
     code = "overloaded"
 
-    def __init__(self) -> None:
-        super().__init__("The server is at its limit of connections", hint="Repeat the request in a second")
+    def __init__(self, message: str = "The server is at its limit of connections", *, hint: str = "Repeat the request in a second") -> None:
+        super().__init__(message, hint=hint)
         self.headers.update({"Retry-After": "1", "Connection": "close"})

@@ -1,6 +1,7 @@
 """The HTTP door: an ASGI application that turns requests into calls and replies into answers. It decides nothing about a call."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
@@ -12,13 +13,24 @@ from registry.errors import BadRequest, Internal, NotFound, Refusal
 from registry.model import Events, Passed
 from registry.operation import Auth
 from registry.pipeline import Pipeline
-from transports.http.asgi import HttpScope, Message, Receive, Scope, Send
+from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
 from transports.http.body import Body
 from transports.http.connection import ANSWER, CALLED, OVERLOADED, REQUEST, Answer, Called, Overloaded
 from transports.http.inner import Inner
+from transports.http.large_answers import LARGE, STREAM_BYTES, LargeAnswers, reader_of
 from transports.http.passing import CHATS_OF_ALL, CHATS_OF_ONE, Passing, no_room
 from transports.http.request import Head, read_head
-from transports.http.response import REQUEST_ID, header_list, next_link, refusal_reply, send_events, send_passed, send_reply
+from transports.http.response import (
+    PIECE,
+    REQUEST_ID,
+    header_list,
+    next_link,
+    refusal_reply,
+    send_events,
+    send_long,
+    send_passed,
+    send_reply,
+)
 from transports.http.router import Found, Router
 from transports.http.rules import HttpRules
 from transports.logs import RequestLine
@@ -33,12 +45,13 @@ SIGNED = (Auth.SIGNATURE, Auth.BRIDGE)  # their handlers read headers
 class Visit:
     """What is known of one request so far, for its log line and for a fault."""
 
-    __slots__ = ("code", "head_only", "operation", "organisation", "path", "request_id", "started", "status", "surface")
+    __slots__ = ("code", "head_only", "held", "operation", "organisation", "path", "reader", "request_id", "started", "status", "surface")
 
     def __init__(self, request_id: str, started: float, head_only: bool) -> None:
         self.request_id, self.started, self.head_only = request_id, started, head_only
         self.path, self.operation, self.organisation, self.surface = "-", "", "", "http"
         self.status, self.code = 0, ""
+        self.reader, self.held = "", 0
 
 
 class HttpDoor:
@@ -52,6 +65,7 @@ class HttpDoor:
         self._clock, self._ids = pipeline.clock, pipeline.ids
         self._log, self._fault = log, fault
         self._passing, self._telling = Passing(), Passing(CHATS_OF_ONE, CHATS_OF_ALL)
+        self.large = LargeAnswers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request; lifespan messages are for the inner application."""
@@ -104,7 +118,23 @@ class HttpDoor:
             await reply.passed.pieces.aclose()
             full = no_room(self._lane(reply.passed), self._clock.now(), self._pipeline.site.upgrade_url)
             reply = refusal_reply(full, visit.request_id)
+        if (reply.passed is not None or len(reply.body) > LARGE) and not visit.head_only:
+            reply = await self._begin_large(call, reply, visit)
         await self._finish(request, receive, send, visit, reply, private=private, raw_path=head.raw_path)
+
+    async def _begin_large(self, call: Call, reply: Reply, visit: Visit) -> Reply:
+        """A large answer, or its refusal. What has changed something is never refused afterwards: it waits for its turn."""
+        reader = visit.reader = reader_of(call)
+        held = len(reply.body) if reply.passed is None else STREAM_BYTES if reply.passed.size > LARGE else 0
+        refusal = self.large.refusal(reader, held, self._clock.now(), self._pipeline.site.upgrade_url) if held else None
+        if refusal is not None and call.operation.read_only:
+            if reply.passed is not None:
+                await reply.passed.pieces.aclose()
+            return refusal_reply(refusal, visit.request_id)
+        if refusal is not None:
+            await self.large.turn(reader)
+        visit.held = held
+        return reply
 
     async def _finish(
         self, request: HttpScope, receive: Receive, send: Send, visit: Visit, reply: Reply, *, private: bool, raw_path: bytes = b""
@@ -116,20 +146,33 @@ class HttpDoor:
         visit.status = reply.status
         if reply.refusal is not None:
             visit.code = reply.refusal.error_code
-        if reply.passed is None:
-            body = b"" if visit.head_only else reply.body
-            whole = cast("Answer | None", request.get("state", {}).get(ANSWER))
-            await (send_reply(send, reply.status, headers, body) if whole is None else whole(reply.status, headers, body))
-        elif visit.head_only:
-            await reply.passed.pieces.aclose()
-            await send_reply(send, reply.status, headers, b"")
+        if reply.passed is not None and not visit.head_only:
+            await self._finish_in_pieces(receive, send, visit, reply.status, headers, reply.passed)
+        elif visit.held:
+            with self.large.one_more(visit.reader, visit.held):
+                await send_long(send, reply.status, headers, reply.body)
         else:
-            with self._lane(reply.passed).one_more(visit.organisation):
-                if isinstance(reply.passed, Events):
-                    await send_events(receive, send, reply.status, headers, reply.passed)
-                else:
-                    await send_passed(receive, send, reply.status, headers, reply.passed)
+            if reply.passed is not None:
+                await reply.passed.pieces.aclose()
+            body = b"" if visit.head_only else reply.body
+            whole = cast("Answer | None", request.get("state", {}).get(ANSWER)) if reply.passed is None else None
+            await (send_reply(send, reply.status, headers, body) if whole is None else whole(reply.status, headers, body))
         self._write_line(request, visit)
+
+    async def _finish_in_pieces(self, receive: Receive, send: Send, visit: Visit, status: int, headers: Headers, passed: Passed) -> None:
+        """An answer as it is made. One whose size nobody knew is counted as a large one from where it is one."""
+        with self._lane(passed).one_more(visit.organisation), ExitStack() as counted:
+            if isinstance(passed, Events):
+                await send_events(receive, send, status, headers, passed)
+                return
+
+            async def turn() -> None:
+                await self.large.turn(visit.reader)
+                counted.enter_context(self.large.one_more(visit.reader, STREAM_BYTES))
+
+            if visit.held:
+                counted.enter_context(self.large.one_more(visit.reader, visit.held))
+            await send_passed(receive, send, status, headers, passed, turn=None if visit.held else turn)
 
     def _lane(self, passed: Passed) -> Passing:
         """What answers of this kind are counted by."""
@@ -144,6 +187,10 @@ class HttpDoor:
                 visit.status = cast(int, message["status"])
                 headers = cast(list[tuple[bytes, bytes]], message.get("headers", []))
                 message["headers"] = [*headers, (REQUEST_ID, visit.request_id.encode())]
+            elif len(body := cast(bytes, message.get("body", b""))) > LARGE:
+                for start in range(0, len(body), PIECE):
+                    await send({"type": "http.response.body", "body": body[start : start + PIECE], "more_body": True})
+                message["body"] = b""
             await send(message)
 
         await inner.app(cast(Scope, request), receive, tagged)
