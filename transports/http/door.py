@@ -1,5 +1,6 @@
 """The HTTP door: an ASGI application that turns requests into calls and replies into answers. It decides nothing about a call."""
 
+import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -38,6 +39,7 @@ from transports.logs import RequestLine
 D = TypeVar("D")
 Log: TypeAlias = Callable[[RequestLine], None]
 Fault: TypeAlias = Callable[[str, str, BaseException], None]
+ENCODED_SLASH = re.compile(rb"%2f", re.IGNORECASE)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
 SIGNED = (Auth.SIGNATURE, Auth.BRIDGE)  # their handlers read headers
 
@@ -91,11 +93,13 @@ class HttpDoor:
         found: Found | None = None
         private = True
         try:
-            if OVERLOADED in request.get("state", ()):
+            if OVERLOADED in request.get("state", ()) and request.get("raw_path") not in self._rules.probed:
                 raise Overloaded
             head = read_head(request, self._rules)
             found = self._router.find(request["method"], head.raw_path)
             if found is None:
+                if ENCODED_SLASH.search(head.raw_path):  # behind the table paths are compared once they are decoded
+                    request["path"] = head.raw_path.decode("latin-1")
                 template = None if self._inner is None else self._inner.template(request["path"])
                 if self._inner is None or template is None:
                     raise NotFound("There is nothing at this path", hint=f"The paths are listed in {self._pipeline.site.docs_url}")
