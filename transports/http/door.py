@@ -16,6 +16,17 @@ from registry.operation import Auth
 from registry.pipeline import Pipeline
 from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
 from transports.http.body import Body
+from transports.http.compression import (
+    GZIP,
+    SMALLEST,
+    encoder,
+    gzipped_beside,
+    is_text,
+    may_be_compressed,
+    replace_length,
+    takes_gzip,
+    varied,
+)
 from transports.http.connection import ANSWER, CALLED, OVERLOADED, REQUEST, Answer, Called, Overloaded
 from transports.http.inner import Inner
 from transports.http.large_answers import LARGE, STREAM_BYTES, LargeAnswers, reader_of
@@ -124,7 +135,9 @@ class HttpDoor:
             reply = refusal_reply(full, visit.request_id)
         if (reply.passed is not None or len(reply.body) > LARGE) and not visit.head_only:
             reply = await self._begin_large(call, reply, visit)
-        await self._finish(request, receive, send, visit, reply, private=private, raw_path=head.raw_path)
+        small = reply.passed is None and len(reply.body) < SMALLEST
+        compressed = not small and reply.status == 200 and is_text(reply.media_type) and may_be_compressed(call.operation)
+        await self._finish(request, receive, send, visit, reply, private=private, raw_path=head.raw_path, compressed=compressed)
 
     async def _begin_large(self, call: Call, reply: Reply, visit: Visit) -> Reply:
         """A large answer, or its refusal. What has changed something is never refused afterwards: it waits for its turn."""
@@ -141,12 +154,29 @@ class HttpDoor:
         return reply
 
     async def _finish(
-        self, request: HttpScope, receive: Receive, send: Send, visit: Visit, reply: Reply, *, private: bool, raw_path: bytes = b""
+        self,
+        request: HttpScope,
+        receive: Receive,
+        send: Send,
+        visit: Visit,
+        reply: Reply,
+        *,
+        private: bool,
+        raw_path: bytes = b"",
+        compressed: bool = False,
     ) -> None:
-        """Render, send, and write the log line."""
+        """Render, send, and write the log line. `compressed`: where the client takes it."""
         headers = header_list(reply, visit.request_id, private)
         if reply.next_cursor is not None:
             headers.append(next_link(request["method"], raw_path, request["query_string"], reply.next_cursor))
+        if compressed:
+            varied(headers)
+            compressed = takes_gzip(request["headers"])
+        if compressed and reply.passed is None:
+            reply.body = await gzipped_beside(reply.body)
+            replace_length(headers, len(reply.body))
+        elif compressed:
+            headers.append(GZIP)
         visit.status = reply.status
         if reply.refusal is not None:
             visit.code = reply.refusal.error_code
@@ -176,7 +206,8 @@ class HttpDoor:
 
             if visit.held:
                 counted.enter_context(self.large.one_more(visit.reader, visit.held))
-            await send_passed(receive, send, status, headers, passed, turn=None if visit.held else turn)
+            coding = encoder() if GZIP in headers else None
+            await send_passed(receive, send, status, headers, passed, turn=None if visit.held else turn, encoder=coding)
 
     def _lane(self, passed: Passed) -> Passing:
         """What answers of this kind are counted by."""

@@ -3,6 +3,7 @@
 from asyncio import FIRST_COMPLETED, Task, create_task, ensure_future, gather, timeout, wait
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from typing import Protocol
 from urllib.parse import quote
 
 import orjson
@@ -26,6 +27,13 @@ SLOWEST = 64 * 1024
 """Bytes a second of an answer whose size is known: one that is too long for that many seconds has longer."""
 PIECE = 256 * 1024
 """What of a whole answer is written at once where it is long."""
+
+
+class Encoder(Protocol):
+    """Makes another coding of pieces."""
+
+    def compress(self, data: bytes, /) -> bytes: ...
+    def flush(self) -> bytes: ...
 
 
 def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
@@ -68,12 +76,19 @@ def next_link(method: str, raw_path: bytes, query: bytes, cursor: str) -> tuple[
 
 
 async def send_passed(
-    receive: Receive, send: Send, status: int, headers: Headers, passed: Passed, *, turn: Callable[[], Awaitable[None]] | None = None
+    receive: Receive,
+    send: Send,
+    status: int,
+    headers: Headers,
+    passed: Passed,
+    *,
+    turn: Callable[[], Awaitable[None]] | None = None,
+    encoder: Encoder | None = None,
 ) -> None:
     """An answer in pieces, as they arrive. When the other side fails in the middle the connection is broken, never the answer ended.
 
     What is sent to a client that has gone disappears without a word, so its going is watched for: nothing more is asked for then.
-    `turn` is waited for, once, before there is more than 1 MB.
+    `turn` is waited for, once, before there is more than 1 MB. `encoder` compresses the pieces.
     """
     gone, sent = create_task(until_gone(receive)), 0
     try:
@@ -86,8 +101,10 @@ async def send_passed(
                     turn = None
                 if gone.done():
                     return
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+                data = piece if encoder is None else encoder.compress(piece)
+                if data:
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+            await send({"type": "http.response.body", "body": b"" if encoder is None else encoder.flush()})
     finally:
         gone.cancel()
 
