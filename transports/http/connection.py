@@ -18,6 +18,9 @@ CALLED = "called"
 OVERLOADED = "overloaded"
 """Set by the protocol: the server is at its limit and this request is one too many."""
 
+LARGE_ANSWERS = "large_answers"
+"""Set by the door for inner applications: counts answers above 1 MB."""
+
 
 class Called(NamedTuple):
     """What was called, for whom, and the code of the refusal if it was refused."""

@@ -27,7 +27,7 @@ from transports.http.compression import (
     takes_gzip,
     varied,
 )
-from transports.http.connection import ANSWER, CALLED, OVERLOADED, REQUEST, Answer, Called, Overloaded
+from transports.http.connection import ANSWER, CALLED, LARGE_ANSWERS, OVERLOADED, REQUEST, Answer, Called, Overloaded
 from transports.http.inner import Inner
 from transports.http.large_answers import LARGE, STREAM_BYTES, LargeAnswers, reader_of
 from transports.http.passing import CHATS_OF_ALL, CHATS_OF_ONE, Passing, no_room
@@ -216,6 +216,7 @@ class HttpDoor:
     async def _pass_on(self, inner: Inner, request: HttpScope, receive: Receive, send: Send, visit: Visit) -> None:
         """Let the inner application answer; it gets our request id."""
         visit.surface = "inner"
+        request.setdefault("state", {})[LARGE_ANSWERS] = self.large
 
         async def tagged(message: Message) -> None:
             if message["type"] == "http.response.start":

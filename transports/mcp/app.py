@@ -1,7 +1,7 @@
 """The MCP door as an ASGI application: /mcp, and the metadata that tells clients where to log in."""
 
 from collections.abc import AsyncGenerator, Awaitable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
@@ -10,13 +10,14 @@ import anyio.to_thread
 import orjson
 
 from operations.deps import Deps
-from registry.answer import Report
+from registry.answer import Report, told
 from registry.call import Call, Reply
 from registry.catalogue import Catalogue
 from registry.errors import Forbidden, MethodNotAllowed, NotFound, Refusal, Unauthorized
 from registry.pipeline import Pipeline
 from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
-from transports.http.connection import CALLED, REQUEST, Called
+from transports.http.connection import CALLED, LARGE_ANSWERS, REQUEST, Called
+from transports.http.large_answers import LARGE, LargeAnswers, reader_of
 from transports.mcp.auth import WELL_KNOWN, authenticate, challenge, metadata, metadata_url
 from transports.mcp.disconnect import while_there
 from transports.mcp.message import checked
@@ -25,10 +26,14 @@ from transports.mcp.settings import McpSettings
 
 if TYPE_CHECKING:  # the server is imported by the first request: the SDK costs more than a second
     from transports.mcp.server import HttpServer
-    from transports.mcp.visitor import Tell
+    from transports.mcp.visitor import Admit, Tell
 
 PATH = "/mcp"
 METADATA = f"{WELL_KNOWN}{PATH}"
+ON_THE_WIRE = 2
+"""A result has its answer as text and as structured content."""
+IN_MEMORY = 8
+"""Times its size that an answer takes while a result is made of it: decoded, as text, and as it is written."""
 PATHS = frozenset({PATH, METADATA})
 
 
@@ -86,14 +91,33 @@ class McpDoor:
         caller = await authenticate(self._pipeline, http["headers"])
         self._pipeline.admit(caller)
         server = await self._started()
-        visitor = server.visitor(caller, chosen, client_of(http), request_id, telling(http))
-        http = {**http, "headers": trimmed(http["headers"])}
-        message, again = await checked(http, receive)
-        taken = None if server.edge is None else await server.edge.take(http, message, visitor)
-        if taken is None:
-            await server.app({**scope, "headers": http["headers"], "user": server.user(visitor)}, again, send)
-        else:
-            await while_there(receive, send_answer(send, taken.answer()))
+        with ExitStack() as counted:
+            visitor = server.visitor(caller, chosen, client_of(http), request_id, telling(http), self._admitting(http, counted))
+            http = {**http, "headers": trimmed(http["headers"])}
+            message, again = await checked(http, receive)
+            taken = None if server.edge is None else await server.edge.take(http, message, visitor)
+            if taken is None:
+                await server.app({**scope, "headers": http["headers"], "user": server.user(visitor)}, again, send)
+            else:
+                await while_there(receive, send_answer(send, taken.answer()))
+
+    def _admitting(self, http: HttpScope, counted: ExitStack) -> "Admit":
+        """Counts a large reply among the large answers of the HTTP door for as long as `counted` is open."""
+        large = cast("LargeAnswers | None", http.get("state", {}).get(LARGE_ANSWERS))
+
+        async def admit(call: Call, reply: Reply) -> Reply:
+            if large is None or len(reply.body) * ON_THE_WIRE <= LARGE:
+                return reply
+            reader, held = reader_of(call), len(reply.body) * IN_MEMORY
+            refusal = large.refusal(reader, held, self._pipeline.clock.now(), self._pipeline.site.upgrade_url)
+            if refusal is not None and call.operation.read_only:
+                return told(refusal, call.request_id)
+            if refusal is not None:  # what has changed something is not refused afterwards
+                await large.turn(reader)
+            counted.enter_context(large.one_more(reader, held))
+            return reply
+
+        return admit
 
     async def _started(self) -> "HttpServer":
         """The server, once it runs."""
