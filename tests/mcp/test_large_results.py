@@ -39,4 +39,4 @@ def test_a_long_text_is_looked_through_in_no_time() -> None:
     assert time.thread_time() - begun < 0.5  # from every character it would be some two billion steps
     for long in ("x" * 2001, "\n" + "x" * 10, 'a"' * 3):
         assert LONG.search(orjson.dumps([long]).decode())
-    assert not LONG.search(orjson.dumps(["x" * 2000, list(range(2000))]).decode())
+    assert not LONG.search(orjson.dumps(["x" * 2000]).decode())
