@@ -36,7 +36,7 @@ from registry.restrictions import UNRESTRICTED
 
 D = TypeVar("D")
 HELD = 256
-LARGE = 32 * 1024
+LARGE_BODY = 32 * 1024
 """Bytes of a body that takes a millisecond or more to read."""
 
 
@@ -200,7 +200,7 @@ class Pipeline(Generic[D]):
         policy.check_key(call)
         body = await call.body() if binding.has_body else b""
         query = call.query if call.operation.proof is None else ""  # what it holds was the proof's
-        if len(body) <= LARGE:
+        if len(body) <= LARGE_BODY:
             return binding.validate(binding.gather(call.path, query, body) or b"{}")
         async with self._large:  # one at a time, and everybody else's turn after each step: a loop that is held is held for all
             raw = binding.gather(call.path, query, body)

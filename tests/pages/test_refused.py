@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
+from tests.http.asking import ask
 from tests.pages.browser import Browser
 from tests.pages.document import Document
 from tests.pages.site import Site, open_site
@@ -80,3 +81,11 @@ async def test_signing_out_everywhere_ends_session_tokens_too(site: Site, hers: 
     assert (await hers.http.get("/v1/onboarding", headers=headers)).status_code == 401
     kept = {"Authorization": f"Bearer {made.json()['secret']}"}
     assert (await hers.http.get("/v1/onboarding", headers=kept)).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/auth/sign-in", "/docs/connectivity", "/.well-known/oauth-protected-resource/mcp", "/health"])
+async def test_an_encoded_slash_parts_no_path(site: Site, path: str) -> None:
+    assert (await ask(site.app, target=path.encode(), host=b"127.0.0.1")).status == 200
+    begin, _, end = path.rpartition("/")
+    for other in (f"{begin}%2f{end}", f"{path}%2f", f"/%2F{path[1:]}"):
+        assert (await ask(site.app, target=other.encode(), host=b"127.0.0.1")).status == 404, other
