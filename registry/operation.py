@@ -56,6 +56,19 @@ OPTIONAL = Once()
 
 
 @dataclass(frozen=True, slots=True)
+class AuthorityChange:
+    """An operation that changes who may act for an organisation: it invites, gives or takes a role, makes or ends a credential.
+
+    A restricted credential (`Caller.restricted`) is refused there, or whoever holds it would soon hold another one. Two things it may do.
+    `itself`: the field of the input that names a credential; it may name its own. `narrower`: what the operation makes can do no more
+    than the caller and ends with it, so everybody may make one.
+    """
+
+    itself: str | None = None
+    narrower: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """One call as a user would make it, and what comes back."""
 
@@ -82,6 +95,7 @@ class Operation(Generic[P, R]):
     title: str
     scope: Scope
     role: Role | None
+    authority: AuthorityChange | None
     auth: Auth
     once: Once | None
     confirm: bool
@@ -133,6 +147,7 @@ class Said(TypedDict, total=False):
     `upstream`: every call of it asks the charging system; `processor`: the payment processor. An operation that only some calls of
     reach one says neither, and stages those calls.
     `role`: what the caller must be in the organisation, on any tier.
+    `authority`: it changes who may act for the organisation, which no restricted credential does.
     `guessed`: knowing an id may be all that lets somebody in, so what is not found is counted by address.
     `also` is another status of success, with the same body: nothing new was made.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
@@ -140,6 +155,7 @@ class Said(TypedDict, total=False):
 
     scope: Scope
     role: Role | None
+    authority: AuthorityChange | None
     auth: Auth
     once: Once | None
     confirm: bool
@@ -166,6 +182,7 @@ class Said(TypedDict, total=False):
 SILENT: Said = {
     "scope": Scope.READ,
     "role": None,
+    "authority": None,
     "auth": Auth.BEARER,
     "once": None,
     "confirm": False,

@@ -35,6 +35,8 @@ class Restrictions:
 
 
 UNRESTRICTED = Restrictions()
+NO_ADMIN = Restrictions(no_admin=True)
+"""What a login that was not granted admin is held to; it takes nothing from somebody who is no admin."""
 EVERY_TOOL = "all"
 """The preset that holds every toolset."""
 
