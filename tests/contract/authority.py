@@ -23,7 +23,7 @@ class Right(NamedTuple):
     ended: str
 
 
-def right(kind: str, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
+def right(kind: str, *columns: sa.ColumnElement[Any]) -> sa.Select[*tuple[Any, ...]]:
     """The rows of one table."""
     texts = [sa.func.coalesce(sa.cast(column, sa.Text), NOTHING) for column in columns]
     named = [text.label(name) for name, text in zip(Right._fields[1:], texts, strict=True)]
