@@ -12,7 +12,13 @@ down_revision = "0008"
 
 def upgrade() -> None:
     op.add_column("intelligence_schedule", sa.Column("made_with", sa.Text(), nullable=True))
+    op.add_column("oauth_client", sa.Column("network", sa.Text(), nullable=True))
+    op.add_column("oauth_client", sa.Column("address", sa.Text(), nullable=True))
+    op.create_index("ix_oauth_client_network", "oauth_client", ["network"])
 
 
 def downgrade() -> None:
+    op.drop_index("ix_oauth_client_network", "oauth_client")
+    op.drop_column("oauth_client", "address")
+    op.drop_column("oauth_client", "network")
     op.drop_column("intelligence_schedule", "made_with")
