@@ -81,9 +81,9 @@ def sentence(text: str) -> str:
     return text if not text or text[-1] in ".!?" else f"{text}."
 
 
-def included(scopes: str) -> list[str]:
-    """What somebody may do who was granted these words."""
-    return with_included(scopes.split())
+def included(scopes: str) -> str:
+    """What a program may do that was granted these words."""
+    return ", ".join(with_included(scopes.split()))
 
 
 def host(address: str) -> str:
