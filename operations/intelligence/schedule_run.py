@@ -13,13 +13,19 @@ from storage.reports.schedule_reports import HOUR, RUNS_PER_HOUR, ask_report, re
 from storage.reports.schedules import schedule_works
 
 
+class ScheduleResting(Conflict):
+    """What the schedule was made with has ended, or its person has left."""
+
+    code = RESTING
+
+
 @operation(
     "POST",
     "/v1/intelligence/schedules/{id}/run",
     scope=Scope.WRITE,
     status=201,
     title="Run schedule now",
-    raises=[NotFound, Conflict, QuotaExceeded],
+    raises=[NotFound, ScheduleResting, QuotaExceeded],
     examples=[Example("Do not wait for Monday", {"id": ID}, WAITING)],
 )
 async def run_intelligence_schedule(ctx: Ctx, params: ScheduleRef) -> ScheduleReport:
@@ -53,7 +59,7 @@ def ask(connection: Connection, *, id: str, schedule: str, organisation: str, no
     if row is None:
         raise unknown(schedule)
     if not schedule_works(connection, schedule=schedule, now=now):
-        raise Conflict(RESTS, code=RESTING, param="id", hint="Make it anew with a key or login of yours, and delete this one")
+        raise ScheduleResting(RESTS, param="id", hint="Make it anew with a key or login of yours, and delete this one")
     return report_of(row, with_sheet=False)
 
 
