@@ -117,12 +117,14 @@ class Pipeline(Generic[D]):
         held = caller.restrictions
         if held is not UNRESTRICTED:
             narrowing.check_operation(operation, held, self._inside(held.toolsets))
+            narrowing.check_authority(operation, caller)
         if call.arguments is None and operation.takes_body:  # a tool's message was let in as one
             self.pace.body(caller, call.client)
         with self._charging(call):
             params = await self._validate(call)
         if held is not UNRESTRICTED:
             narrowing.check_input(operation, params, held)
+            narrowing.check_authority(operation, caller, params)
         context = Context(deps=self.deps, call=call, caller=caller, now=now, journal=self.journal, encode=encode)
         granted = await self._access(operation, context, params)
         if operation.read_only:

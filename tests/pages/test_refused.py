@@ -42,6 +42,16 @@ async def test_a_refusal_of_the_door_is_a_page_for_people_and_json_for_programs(
     assert told.status_code == status and told.headers["content-type"] == "application/json"
 
 
+async def test_a_strangers_wrong_request_is_told_on_our_page_and_nobody_is_sent_to_the_stranger(browser: Browser) -> None:
+    evil = "https://evil.example/auth/sign-in"
+    made = await browser.http.post("/auth/register", json={"redirect_uris": [evil], "token_endpoint_auth_method": "none"})
+    query = {"response_type": "code", "client_id": made.json()["client_id"], "redirect_uri": evil, "scope": "everything"}
+    query |= {"code_challenge": "c" * 43, "code_challenge_method": "S256"}
+    shown = await browser.http.get(f"/auth/authorize?{urlencode(query)}", headers=READS)
+    assert shown.status_code == 400 and "location" not in shown.headers and "evil.example" not in shown.text
+    assert "begin the login again there" in Document(shown.text).text
+
+
 async def test_too_many_requests_are_told_on_a_page(tmp_path: Path) -> None:
     async with open_site(tmp_path, burst_limit=True) as site, site.browser() as browser:
         answers = [await browser.http.get("/auth/sign-in", headers=READS) for _ in range(61)]
