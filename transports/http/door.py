@@ -206,7 +206,7 @@ def make_call(found: Found, head: Head, request: HttpScope, receive: Receive, re
         path=found.path,
         query=query,
         read_body=Body(head, receive, request, any_type=operation.proof is not None).read if route.takes_body else no_body,
-        idempotency_key=head.idempotency_key(operation.once),
+        idempotency_key=head.idempotency_key(),
         confirm_token=head.text(b"x-confirm-token"),
         client=client[0] if client else "",
     )
