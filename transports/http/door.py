@@ -12,15 +12,17 @@ from registry.errors import BadRequest, Internal, NotFound, Refusal
 from registry.model import Events, Passed
 from registry.operation import Auth
 from registry.pipeline import Pipeline
-from transports.http.asgi import HttpScope, Message, Receive, Scope, Send
+from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
 from transports.http.body import Body
 from transports.http.connection import ANSWER, CALLED, OVERLOADED, REQUEST, Answer, Called, Overloaded
+from transports.http.cors import cors_headers, preflight
 from transports.http.inner import Inner
 from transports.http.passing import CHATS_OF_ALL, CHATS_OF_ONE, Passing, no_room
 from transports.http.request import Head, read_head
 from transports.http.response import REQUEST_ID, header_list, next_link, refusal_reply, send_events, send_passed, send_reply
 from transports.http.router import Found, Router
 from transports.http.rules import HttpRules
+from transports.identity.reader import reads_pages
 from transports.logs import RequestLine
 
 D = TypeVar("D")
@@ -80,6 +82,8 @@ class HttpDoor:
             if OVERLOADED in request.get("state", ()):
                 raise Overloaded
             head = read_head(request, self._rules)
+            if request["method"] == "OPTIONS" and await self._answer_preflight(request, send, visit):
+                return
             found = self._router.find(request["method"], head.raw_path)
             if found is None:
                 template = None if self._inner is None else self._inner.template(request["path"])
@@ -113,6 +117,7 @@ class HttpDoor:
         headers = header_list(reply, visit.request_id, private)
         if reply.next_cursor is not None:
             headers.append(next_link(request["method"], raw_path, request["query_string"], reply.next_cursor))
+        headers += self._cors(request, headers)
         visit.status = reply.status
         if reply.refusal is not None:
             visit.code = reply.refusal.error_code
@@ -131,6 +136,25 @@ class HttpDoor:
                     await send_passed(receive, send, reply.status, headers, reply.passed)
         self._write_line(request, visit)
 
+    async def _answer_preflight(self, request: HttpScope, send: Send, visit: Visit) -> bool:
+        """Answer a browser's question whether a page of a listed origin may call; False where it is none."""
+        listed = self._rules.cross_origins
+        told = preflight(request["headers"], listed) if listed and self._is_shared(request) else None
+        if told is None:
+            return False
+        visit.status = 204
+        await send_reply(send, visit.status, [*told, (REQUEST_ID, visit.request_id.encode())], b"")
+        self._write_line(request, visit)
+        return True
+
+    def _is_shared(self, request: HttpScope) -> bool:
+        return self._inner is None or self._inner.shares(request["path"])
+
+    def _cors(self, request: HttpScope, answered: Headers) -> Headers:
+        """What an answer says of the pages that may read it; nothing where no origin is listed."""
+        listed = self._rules.cross_origins
+        return cors_headers(request["headers"], answered, listed) if listed and self._is_shared(request) else []
+
     def _lane(self, passed: Passed) -> Passing:
         """What answers of this kind are counted by."""
         return self._telling if isinstance(passed, Events) else self._passing
@@ -143,7 +167,7 @@ class HttpDoor:
             if message["type"] == "http.response.start":
                 visit.status = cast(int, message["status"])
                 headers = cast(list[tuple[bytes, bytes]], message.get("headers", []))
-                message["headers"] = [*headers, (REQUEST_ID, visit.request_id.encode())]
+                message["headers"] = [*headers, (REQUEST_ID, visit.request_id.encode()), *self._cors(request, headers)]
             await send(message)
 
         await inner.app(cast(Scope, request), receive, tagged)
@@ -209,6 +233,7 @@ def make_call(found: Found, head: Head, request: HttpScope, receive: Receive, re
         idempotency_key=head.idempotency_key(),
         confirm_token=head.text(b"x-confirm-token"),
         client=client[0] if client else "",
+        prefers_page=bool(operation.forms) and reads_pages(request["headers"]),
     )
     if operation.auth in SIGNED:
         call.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request["headers"]}
