@@ -70,6 +70,11 @@ class Call:
     recorded: bool = False
     raw: bytes | None = None
 
+    @property
+    def has_no_body(self) -> bool:
+        """Over HTTP a body was looked for, and none came; `{}` is one."""
+        return self.raw == b""
+
     async def body(self) -> bytes:
         """The body as it came: read once, when it is first asked for."""
         if self.raw is None:

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 from pydantic.alias_generators import to_camel
 
 
@@ -15,6 +15,12 @@ class Input(BaseModel):
 
     null_removes: ClassVar[bool] = False
     """Whether null asks for something that leaving the field out does not: a call with it is another call."""
+
+    @field_validator("starting_after", mode="before", check_fields=False)
+    @classmethod
+    def without_empty_cursor(cls, cursor: object) -> object:
+        """An empty cursor is none: it is what a loop over pages has before the first one."""
+        return None if cursor == "" else cursor
 
     @property
     def removed(self) -> Sequence[str]:

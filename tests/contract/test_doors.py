@@ -127,5 +127,17 @@ async def test_a_key_used_at_one_door_is_replayed_at_the_other(house: House, ope
         assert writes(stage.asked(asked)) == []
 
 
+@pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if "starting_after" in o.params.model_fields])
+async def test_an_empty_cursor_is_no_cursor_at_either_door(house: House, operation: AnyOperation) -> None:
+    stage = await house.stage(operation)
+    given = stage.fitted(operation, operation.examples[0].input)
+    secret = house.credential(operation, stage)
+    for door in (house.http, house.mcp) if operation.tool else (house.http,):
+        first = await door(operation, secret, given)
+        again = await door(operation, secret, given | {"starting_after": ""})
+        assert first.status == again.status == 200, again.body
+        assert operation.id == "list_audit_log" or again.body == first.body  # it tells of the first call
+
+
 def test_exactly_the_bearer_operations_marked_so_are_tools() -> None:
     assert {o.id for o in TOOLS} == {row.id for row in ROWS.values() if row.mcp == "yes"} & {o.id for o in OPERATIONS}

@@ -33,7 +33,15 @@ async def test_pages_together_are_the_whole_list_in_catalogue_order(tmp_path: Pa
     assert len(set(names)) == 15
 
 
-@pytest.mark.parametrize("cursor", ["", "nowhere", "list_notes", "get_note", "purge_ledger", "4"])
+@pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list", "prompts/list"])
+async def test_an_empty_cursor_is_no_cursor(tmp_path: Path, method: str) -> None:
+    async with open_house(tmp_path) as house:
+        caller = await house.world.caller()
+        first, again = [await house.post(request(method, **given), secret=caller.secret) for given in ({}, {"cursor": ""})]
+    assert first.status_code == again.status_code == 200 and first.json()["result"] == again.json()["result"]
+
+
+@pytest.mark.parametrize("cursor", ["nowhere", "list_notes", "get_note", "purge_ledger", "4"])
 async def test_a_cursor_that_begins_no_page_is_refused(tmp_path: Path, cursor: str) -> None:
     async with open_house(tmp_path, page_size=4) as house:
         caller = await house.world.caller(Tier.PRO)

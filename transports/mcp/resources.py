@@ -131,6 +131,6 @@ def missing(uri: str) -> MCPError:
 
 
 def refuse_cursor(params: PaginatedRequestParams | None) -> None:
-    """These lists have one page."""
-    if params is not None and params.cursor is not None:
+    """These lists have one page. An empty cursor is none."""
+    if params is not None and params.cursor:
         raise MCPError(INVALID_PARAMS, "cursor: not one of this list; begin again without a cursor")

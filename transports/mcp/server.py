@@ -57,7 +57,7 @@ def make_server(catalogue: Catalogue, pipeline: Pipeline[Deps], who: Who, settin
     resources = Resources(catalogue, calls, who)
 
     async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return tools.page(who(ctx), params.cursor if params is not None else None)
+        return tools.page(who(ctx), (params.cursor if params is not None else None) or None)
 
     server = Server(
         NAME,
