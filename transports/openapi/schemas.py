@@ -1,9 +1,10 @@
 """Types as JSON schemas with clean names: one component per type, whatever operation names it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Literal, TypeAlias
 
+import orjson
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
@@ -13,6 +14,7 @@ Wanted: TypeAlias = tuple[str, Mode, TypeAdapter[object]]
 
 PREFIX = "#/components/schemas/"
 NAME = re.compile(r"[A-Z][A-Za-z0-9]*", re.ASCII)
+REFERENCE = re.compile(rf'"{re.escape(PREFIX)}([A-Za-z0-9]+)"', re.ASCII)
 WORDS = re.compile(r"[A-Za-z0-9]+", re.ASCII)
 
 
@@ -46,7 +48,22 @@ def schemas_of(wanted: Sequence[Wanted]) -> tuple[dict[str, Json], dict[str, Jso
     for schema in components.values():
         if isinstance(schema.get("title"), str):
             del schema["title"]
-    return {key: schema for (key, _), schema in keyed.items()}, components
+    names = {name: name_in_document(name, components) for name in components}
+    if len(set(names.values())) < len(names):
+        raise TypeError("what one schema is called in the document is another one's name: rename it")
+    renamed = {names[name]: with_names(schema, names) for name, schema in components.items()}
+    return {key: with_names(schema, names) for (key, _), schema in keyed.items()}, renamed
+
+
+def name_in_document(name: str, names: Container[str]) -> str:
+    """`NewIntent` is IntentInput in the document: generators call what makes an Intent NewIntent (Go does), and one name cannot be both."""
+    made = name.removeprefix("New")
+    return f"{made}Input" if made != name and made in names else name
+
+
+def with_names(schema: Json, names: Mapping[str, str]) -> Json:
+    """The schema with its references to the components as the document calls them."""
+    return orjson.loads(REFERENCE.sub(lambda found: f'"{PREFIX}{names[found[1]]}"', orjson.dumps(schema).decode()))
 
 
 def resolve(schema: Json, components: dict[str, Json]) -> Json:
