@@ -11,6 +11,7 @@ from pydantic_core import ValidationError
 
 from registry import guard, teaching
 from registry.errors import BadRequest
+from registry.input_shape import TooMuch, fitted, shape_of
 from registry.model import Input
 from registry.operation import Operation
 from registry.spelling import spellings
@@ -63,13 +64,14 @@ class Binding(Generic[P]):
         if self.has_body:
             if query:
                 raise self._no_query(query)
-            if not self.path_names and body:
-                if not isinstance(guard.parse(body), dict):
-                    raise BadRequest("The body must be a JSON object", code="invalid_json")
-                return body
             values = self._object(body)
+            fit = self.fit(values)
+            if not self.path_names and body:
+                return body if fit is values else orjson.dumps(fit)
+            values = dict(fit)
         else:
             values = self._query(query)
+            self.fit(values)
         for name in self.path_names:
             if name in values:
                 raise BadRequest(f"{name}: unknown field; it is part of the path", code="unknown_field", param=name, hint="Remove it")
@@ -79,8 +81,17 @@ class Binding(Generic[P]):
 
     def arguments(self, values: Mapping[str, Any]) -> bytes:
         """The JSON of the whole input of a tool or command line call."""
-        guard.check_value(dict(values))
-        return orjson.dumps(values)
+        given = dict(values)
+        fit = self.fit(given)
+        guard.check_value(fit)
+        return orjson.dumps(fit)
+
+    def fit(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values, or smaller ones that are refused with the same words; many unknown fields and lists that are too long end here."""
+        try:
+            return fitted(values, shape_of(self._model))
+        except TooMuch as problem:
+            raise teaching.refuse_excess(self._model, problem, self._headers) from None
 
     def validate(self, raw: bytes) -> P:
         """The typed input, or a BadRequest that teaches."""
@@ -90,8 +101,9 @@ class Binding(Generic[P]):
         try:
             return self._validate(raw)
         except ValidationError as error:
-            if not any(isinstance(detail["input"], float) for detail in error.errors(include_url=False)):
-                raise teaching.refuse(self._model, error, self._headers) from None
+            details = error.errors(include_url=False)
+            if not any(isinstance(detail["input"], float) for detail in details):
+                raise teaching.refuse_first(self._model, details, self._headers) from None
         try:
             return self._validate(orjson.dumps(guard.with_whole_numbers(raw)))
         except ValidationError as error:

@@ -19,6 +19,8 @@ P = TypeVar("P", bound=Input)
 R = TypeVar("R")
 
 BODY_LIMIT = 256 * 1024
+OPEN_BODY_LIMIT = 8 * 1024
+"""Of an operation that anybody may call: its few short fields need no more, even if every character of them is escaped."""
 
 
 class Auth(StrEnum):
@@ -109,6 +111,11 @@ class Operation(Generic[P, R]):
         return self.scope is Scope.READ or self.method == "GET"
 
     @property
+    def takes_body(self) -> bool:
+        """Whether fields may come as a body over HTTP."""
+        return self.method not in ("GET", "DELETE")
+
+    @property
     def destructive(self) -> bool:
         """May undo or overwrite what is there."""
         return self.confirm or self.method == "DELETE"
@@ -135,6 +142,7 @@ class Said(TypedDict, total=False):
     `role`: what the caller must be in the organisation, on any tier.
     `guessed`: knowing an id may be all that lets somebody in, so what is not found is counted by address.
     `also` is another status of success, with the same body: nothing new was made.
+    `body_limit`: bytes; unsaid, it depends on whether the caller needs a credential.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
     """
 
@@ -159,7 +167,7 @@ class Said(TypedDict, total=False):
     proof: Callable[..., Awaitable[Caller]] | None
     raises: Iterable[type[Refusal]]
     examples: Iterable[Example]
-    body_limit: int
+    body_limit: int | None
     tool_defaults: Mapping[str, Any]
 
 
@@ -185,7 +193,7 @@ SILENT: Said = {
     "proof": None,
     "raises": (),
     "examples": (),
-    "body_limit": BODY_LIMIT,
+    "body_limit": None,
     "tool_defaults": MappingProxyType({}),
 }
 
@@ -200,6 +208,7 @@ def operation(method: str, path: str, **said: Unpack[Said]) -> Callable[[Handler
         "once": declared["once"] or (OPTIONAL if writes and bearer else None),
         "organisation": declared["organisation"] and bearer,
         "charged": declared["charged"] and bearer,
+        "body_limit": declared["body_limit"] or (OPEN_BODY_LIMIT if auth in (Auth.PUBLIC, Auth.STOREFRONT_OPEN) else BODY_LIMIT),
         "tool": declared["tool"] and auth is Auth.BEARER,
         "raises": tuple(declared["raises"]),
         "examples": tuple(declared["examples"]),

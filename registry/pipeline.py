@@ -9,10 +9,12 @@ draws something from a provider is staged: open, then `ctx.dispatch`, which comm
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 import anyio
+import anyio.lowlevel
 import orjson
 from pydantic import BaseModel
 
@@ -34,6 +36,8 @@ from registry.restrictions import UNRESTRICTED
 
 D = TypeVar("D")
 HELD = 256
+LARGE = 32 * 1024
+"""Bytes of a body that takes a millisecond or more to read."""
 
 
 def encode(value: Any) -> bytes:
@@ -86,6 +90,7 @@ class Pipeline(Generic[D]):
         self.secrets, self.pace, self.site = secrets, pace, site
         self._bindings: dict[str, Binding[Any]] = {}
         self._held: dict[tuple[str, ...], frozenset[str]] = {}
+        self._large = anyio.Lock()
 
     async def run(self, call: Call) -> Reply:
         """One call from credential to answer."""
@@ -105,12 +110,17 @@ class Pipeline(Generic[D]):
         if operation.guessed:
             self.pace.guess(call, caller)
         if operation.proof is not None:
-            caller = call.identified = await operation.proof(self.deps, call, now)
+            self.pace.body(caller, call.client)
+            with self._charging(call):
+                caller = call.identified = await operation.proof(self.deps, call, now)
         await policy.authorize(call, caller, self.directory, self.site)
         held = caller.restrictions
         if held is not UNRESTRICTED:
             narrowing.check_operation(operation, held, self._inside(held.toolsets))
-        params = await self._validate(call)
+        if call.arguments is None and operation.takes_body:  # a tool's message was let in as one
+            self.pace.body(caller, call.client)
+        with self._charging(call):
+            params = await self._validate(call)
         if held is not UNRESTRICTED:
             narrowing.check_input(operation, params, held)
         context = Context(deps=self.deps, call=call, caller=caller, now=now, journal=self.journal, encode=encode)
@@ -138,6 +148,24 @@ class Pipeline(Generic[D]):
     def admit(self, caller: Caller) -> None:
         """Let a protocol message in that may turn out to be no call at all; the calls among them are counted again, as calls."""
         self.pace.message(caller)
+
+    def admit_body(self, caller: Caller, client: str) -> None:
+        """Let the body of such a message be read."""
+        self.pace.body(caller, client)
+
+    def charge_refused_body(self, caller: Caller, client: str, size: int) -> None:
+        """Charge a body that a door refused, or the pipeline for a reason that the door was told."""
+        self.pace.refused_body(caller, client, size)
+
+    @contextmanager
+    def _charging(self, call: Call) -> Generator[None]:
+        """Whoever sends a body that is refused has it charged, since such a call costs no quota."""
+        try:
+            yield
+        except Refusal:
+            if call.identified is not None and (call.raw is not None or call.surface == "mcp"):
+                self.pace.refused_body(call.identified, call.client, len(call.raw or b""))
+            raise
 
     def admit_public(self, client: str) -> None:
         """Let the reader of a public page in; pages and public operations share one count per address."""
@@ -175,7 +203,14 @@ class Pipeline(Generic[D]):
         policy.check_key(call)
         body = await call.body() if binding.has_body else b""
         query = call.query if call.operation.proof is None else ""  # what it holds was the proof's
-        return binding.validate(binding.gather(call.path, query, body) or b"{}")
+        if len(body) <= LARGE:
+            return binding.validate(binding.gather(call.path, query, body) or b"{}")
+        async with self._large:  # one at a time, and everybody else's turn after each step: a loop that is held is held for all
+            raw = binding.gather(call.path, query, body)
+            await anyio.lowlevel.checkpoint()
+            params = binding.validate(raw)
+            await anyio.lowlevel.checkpoint()
+            return params
 
     async def _unquote_key(self, call: Call, caller: Caller, now: float) -> None:
         """A key in quotes is the key that they hold, unless it was used, with its quotes, before quotes were read."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, FailFast, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
@@ -36,6 +36,7 @@ class NewZone(CamelInput):
     ]
     tadig_list: Annotated[
         list[Tadig],
+        FailFast(),
         Field(min_length=1, max_length=2000, description="Networks by TADIG code, such as NORAA."),
         AfterValidator(canonical),
     ]

@@ -76,7 +76,7 @@ def test_null_is_never_all_that_a_value_may_be(document: dict[str, Any]) -> None
 def test_no_schema_is_called_as_what_makes_another_one(document: dict[str, Any]) -> None:
     names = set(document["components"]["schemas"])
     assert {name for name in names if name.removeprefix("New") in names - {name}} == set()
-    assert {"IntentInput", "Intent", "NewProduct"} <= names
+    assert {"IntentRequest", "Intent", "NewProduct"} <= names
 
 
 def test_a_whole_number_has_64_bits_unless_its_bounds_need_fewer(document: dict[str, Any]) -> None:

@@ -57,9 +57,9 @@ def schemas_of(wanted: Sequence[Wanted]) -> tuple[dict[str, Json], dict[str, Jso
 
 
 def name_in_document(name: str, names: Container[str]) -> str:
-    """`NewIntent` is IntentInput in the document: generators call what makes an Intent NewIntent (Go does), and one name cannot be both."""
+    """`NewIntent` is IntentRequest in the document: generators (Go) call what makes an Intent NewIntent, and one name is not both."""
     made = name.removeprefix("New")
-    return f"{made}Input" if made != name and made in names else name
+    return f"{made}Request" if made != name and made in names else name
 
 
 def with_names(schema: Json, names: Mapping[str, str]) -> Json:
