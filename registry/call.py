@@ -57,14 +57,23 @@ class Call:
     client: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     progress: Progress = no_progress
+    prefers_page: bool = False
+    """Somebody reads the answer in a browser: an operation that has a page answers with it unless it is asked otherwise."""
     covered: bool = False
     """Another call, which was charged, makes this one: it costs nothing more."""
     # Filled in by the pipeline as it goes, so that a refusal can be recorded with what was known.
     identified: Caller | None = None
     started: float = 0.0
     usage: Usage | None = None
+    former_keys: tuple[str, ...] = ()
+    """The spellings of the idempotency key that are no key of their own any more, unless one was stored as such long ago."""
     recorded: bool = False
     raw: bytes | None = None
+
+    @property
+    def has_no_body(self) -> bool:
+        """Over HTTP a body was looked for, and none came; `{}` is one."""
+        return self.raw == b""
 
     async def body(self) -> bytes:
         """The body as it came: read once, when it is first asked for."""

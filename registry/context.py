@@ -8,6 +8,7 @@ from registry.call import Call
 from registry.caller import Caller
 from registry.errors import OcsError, Refusal, StoreUnavailable
 from registry.limits import Scope
+from registry.model import Input
 from registry.narrowing import check_account
 from registry.policy import require, require_admin
 from registry.ports import Conclusion, Entry, Journal, Replayed, Site, Stored, Writes
@@ -58,6 +59,7 @@ class Context(Generic[D]):
         "note",
         "now",
         "personal",
+        "plain_input",
         "reached_upstream",
         "released",
         "replacement",
@@ -86,6 +88,7 @@ class Context(Generic[D]):
         self.needed = 0
         self.personal = False
         self.replacement: Replacement | None = None
+        self.plain_input: Input | None = None
         self.closing: Writes = []
         # A staged call, see `stage` and `dispatch`.
         self.staged = False
@@ -158,6 +161,10 @@ class Context(Generic[D]):
     def answers_caller_alone(self) -> None:
         """Say that the answer is no other credential's, whatever its idempotency key and input: it holds a secret. Said by access."""
         self.personal = True
+
+    def same_as(self, plain: Input) -> None:
+        """Say that the input means the same as another one, by which the call is compared, confirmed and run. Said by access."""
+        self.plain_input = plain
 
     async def catch_up(self) -> None:
         """Have the rows written that this process has buffered: the calls before this one are then in the audit log."""

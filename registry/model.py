@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 from pydantic.alias_generators import to_camel
 
 
@@ -19,6 +19,12 @@ class Input(BaseModel):
 
     null_clears: ClassVar[frozenset[str]] = frozenset()
     """The optional fields whose null clears what is set, where leaving them out keeps it. Everywhere else null is absent."""
+
+    @field_validator("starting_after", mode="before", check_fields=False)
+    @classmethod
+    def without_empty_cursor(cls, cursor: object) -> object:
+        """An empty cursor is none: it is what a loop over pages has before the first one."""
+        return None if cursor == "" else cursor
 
     @property
     def removed(self) -> Sequence[str]:

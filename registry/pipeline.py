@@ -26,6 +26,7 @@ from registry.catalogue import Catalogue
 from registry.clock import Clock
 from registry.context import Context, not_kept
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
+from registry.idempotency_key import KEY, spellings
 from registry.ids import Ids
 from registry.limits import Role
 from registry.model import Document, Input, Passed
@@ -126,9 +127,12 @@ class Pipeline(Generic[D]):
             narrowing.check_input(operation, params, held)
             narrowing.check_authority(operation, caller, params)
         context = Context(deps=self.deps, call=call, caller=caller, now=now, journal=self.journal, encode=encode)
+        if call.idempotency_key is not None and call.idempotency_key[:1] == '"':
+            await self._unquote_key(call, caller, now)
         granted = await self._access(operation, context, params)
         if operation.read_only:
             return await self._read(context, params, granted)
+        params = context.plain_input or params
         entry = context.entry = self._entry(context, params)
         if entry.idempotency_key is not None:
             stored = await self.journal.stored(entry)
@@ -210,6 +214,16 @@ class Pipeline(Generic[D]):
             params = binding.validate(raw)
             await anyio.lowlevel.checkpoint()
             return params
+
+    async def _unquote_key(self, call: Call, caller: Caller, now: float) -> None:
+        """A key in quotes is the key that they hold, unless it was used, with its quotes, before quotes were read."""
+        *former, key = spellings(call.idempotency_key or "")
+        if not former:
+            return
+        call.former_keys = tuple(former)
+        call.idempotency_key = await self.journal.first_known(caller.owner, call.operation.id, former, now) or key
+        if not KEY.fullmatch(call.idempotency_key):
+            raise policy.no_key(policy.key_name(call), former[0])
 
     async def _access(self, operation: Operation[Any, Any], context: Context[D], params: Input) -> tuple[Any, ...]:
         """What depends on the input; a refusal that had to ask the upstream costs one call."""
@@ -387,6 +401,7 @@ class Pipeline(Generic[D]):
             confirm_fingerprint=confirm_fingerprint(context, of_input),
             admin=replaces or operation.role is Role.ADMIN,
             staged=context.staged,
+            former_keys=call.former_keys,
         )
 
     def _replay(self, context: Context[D], stored: Stored) -> Reply:

@@ -15,13 +15,13 @@ from registry.call import Call, Surface
 from registry.caller import ANONYMOUS, BRIDGE, STOREFRONT, Caller
 from registry.credential import another_key, expected
 from registry.errors import BadRequest, Conflict, OrgNotConnected, QuotaExceeded, Restricted, RoleRequired, Unauthorized, UpgradeRequired
+from registry.idempotency_key import is_key
 from registry.limits import Role, Scope, Tier, TierLimits, lowest_tier
 from registry.model import Input
 from registry.operation import Auth
 from registry.ports import Directory, Period, Sessions, SharedSecrets, Site
 
 KEY = re.compile(r"ak_[A-Za-z0-9]{46}", re.ASCII)
-IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 DAY = 86_400
 KEY_NAMES: Mapping[Surface, str] = {"mcp": "idempotency_key", "cli": "--idempotency-key"}
@@ -177,10 +177,15 @@ async def require_connection(caller: Caller, directory: Directory, site: Site) -
     )
 
 
+def key_name(call: Call) -> str:
+    """What the idempotency key is called at the door of the call."""
+    once = call.operation.once
+    return KEY_NAMES.get(call.surface) or (once.header if once else "")
+
+
 def check_key(call: Call) -> None:
     """The Idempotency-Key: there when it must be, and of visible ASCII; named as the door at hand takes it."""
-    once, key = call.operation.once, call.idempotency_key
-    name = KEY_NAMES.get(call.surface) or (once.header if once else "")
+    once, key, name = call.operation.once, call.idempotency_key, key_name(call)
     if once is None:
         call.idempotency_key = None
     elif key is None:
@@ -191,12 +196,17 @@ def check_key(call: Call) -> None:
                 param="idempotency_key",
                 hint="Send 1-255 visible ASCII characters, for example a UUID, and the same ones when you repeat the call",
             )
-    elif not IDEMPOTENCY_KEY.fullmatch(key):
-        raise BadRequest(
-            f"{name}: must be 1-255 visible ASCII characters; got {len(key)} characters",
-            param="idempotency_key",
-            hint="A UUID will do",
-        )
+    elif not is_key(key):
+        raise no_key(name, key)
+
+
+def no_key(name: str, key: str) -> BadRequest:
+    """A key that is none, under the name that the door at hand has for it."""
+    return BadRequest(
+        f"{name}: must be 1-255 visible ASCII characters, in quotes or not; got {len(key)} characters",
+        param="idempotency_key",
+        hint="A UUID will do",
+    )
 
 
 def fingerprint(params: Input) -> bytes:

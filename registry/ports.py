@@ -1,6 +1,6 @@
 """What the pipeline needs from the outside, as Protocols: only storage knows statements, only clients know wires."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -89,6 +89,8 @@ class Entry:
     leased: bool = False
     key_leased: bool = False
     began: bool = False
+    former_keys: tuple[str, ...] = ()
+    """Spellings of the key that are never claimed any more; `idempotency_key` is one of them only where it was stored as such."""
 
     @property
     def owner(self) -> str:
@@ -167,6 +169,10 @@ class Quota(Protocol):
 
 class Journal(Protocol):
     """Claims, confirm tokens, charges and the audit row, committed together with what a call writes."""
+
+    async def first_known(self, organisation: str, operation: str, keys: Sequence[str], now: float) -> str | None:
+        """The first of these idempotency keys that has been used; None when none has."""
+        ...
 
     async def stored(self, entry: Entry) -> Stored | None:
         """The answer an earlier call with this key got; Conflict when its input was another or it is still running."""

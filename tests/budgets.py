@@ -41,7 +41,7 @@ SECONDS = {
     "leftovers": 20.0,
     "mail": 35.0,
     "month": 25.0,
-    "openapi": 60.0,
+    "openapi": 100.0,
     "orders": 40.0,
     "packaging": 15.0,
     "pages": 45.0,
@@ -71,6 +71,7 @@ REST = 10.0  # files that stand directly in tests/
 LONGEST = (
     "tests/simulation/test_simulation.py",
     "tests/browser/test_shop.py",
+    "tests/openapi/test_openapi_generator.py",
     "tests/contract/test_identities.py",
     "tests/contract/test_fuzz.py",
     "tests/contract/test_outcomes.py",

@@ -58,7 +58,8 @@ class Application:
         settings, site = service.settings, service.site
         origin = "/".join(site.base_url.split("/")[:3])
         self._docs_path = site.docs_url.removeprefix(origin).encode()
-        rules = HttpRules(hosts=host_names(settings, site.base_url), origins=frozenset((origin, *settings.allowed_origins)))
+        listed = frozenset(settings.allowed_origins)
+        rules = HttpRules(host_names(settings, site.base_url), origins=listed | {origin}, cross_origins=listed - {origin})
         self.mcp = McpDoor(CATALOGUE, service.pipeline, mcp_settings(service, rules.hosts, rules.origins), logs.report)
         self._docs = ReferencePages(CATALOGUE, site)
         self._documents: dict[str, App] = {OPENAPI_PATH: OpenapiPage(CATALOGUE, site), LLMS_PATH: LlmsPage(CATALOGUE, site)}
@@ -74,6 +75,7 @@ class Application:
             prefixes=tuple(prefixes),
             shown=self._shown,
             operation_refused=dead_link_page,
+            shared=self._is_shared,
         )
         self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=logs.request, fault=logs.fault, inner=inner)
         trusted = settings.trusted_proxies
@@ -90,6 +92,11 @@ class Application:
         """A refusal as a page, for somebody with a browser; nothing for programs."""
         door = self._shops if self._shops.serves(request["path"]) else self._identity
         return None if door is None else door.refused(request, refusal, request_id)
+
+    def _is_shared(self, path: str) -> bool:
+        """Whether pages of the listed origins may read the answers at a path that no operation has."""
+        protocol = self._identity is not None and self._identity.speaks(path)
+        return protocol or path in (OPENAPI_PATH, MCP_PATH) or path.startswith((MCP_PATH + "/", "/.well-known/"))
 
     async def _inner(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pages and protocols by path; pages are public, so they are counted by address."""

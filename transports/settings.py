@@ -36,6 +36,8 @@ HTTPS_IN_PRODUCTION = (
     "model_url",
 )
 MODEL_NAME = re.compile(r"[A-Za-z0-9._:/@+-]{1,100}")
+ORIGIN = re.compile(r"[a-z][a-z0-9+.-]{0,30}://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
+OWN_PORT = re.compile(r"http://.*:80|https://.*:443")
 WEB_ADDRESS = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?(?:/[A-Za-z0-9._~%+-]*)*")
 Network = IPv4Network | IPv6Network
 
@@ -135,7 +137,9 @@ class Settings(BaseModel):
         (), description="networks of proxies whose X-Forwarded-For names the client"
     )
     allowed_hosts: Words = Field((), description="Host names served besides the base URL's; * serves any")
-    allowed_origins: Words = Field((), description="browser origins that may call")
+    allowed_origins: Words = Field(
+        (), description="origins whose pages may call the API, /mcp and its login from a browser (CORS), as https://app.example"
+    )
     upgrade_url: str = Field("", description="where a caller buys a larger tier")
     connect_url: str = Field("", description="where an organisation connects its upstream account")
     burst_limit: bool = Field(True, description="false switches the burst limiter off, for load tests")
@@ -165,6 +169,7 @@ class Settings(BaseModel):
         if bool(self.auth_issuer) != bool(self.auth_jwks_url):
             raise ValueError("SERVICE_AUTH_ISSUER and SERVICE_AUTH_JWKS_URL go together; set both or neither")
         check_base_url(self.base_url)
+        check_origins(self.allowed_origins)
         check_mail(self)
         check_upstream(self)
         check_payments(self)
@@ -228,6 +233,19 @@ def check_base_url(address: str) -> None:
         raise ValueError(
             "SERVICE_BASE_URL must be http(s)://host[:port][/path] without user, query or fragment, for example https://esim.example"
         )
+
+
+def check_origins(origins: tuple[str, ...]) -> None:
+    """They are compared with what browsers send, which is written in one way alone. The value is not repeated: it may hold a password.
+
+    Choice: no wildcard; whose pages may call is named.
+    """
+    for number, origin in enumerate(origins, 1):
+        if ORIGIN.fullmatch(origin) is None or OWN_PORT.fullmatch(origin) is not None:
+            raise ValueError(
+                "SERVICE_ALLOWED_ORIGINS must be origins as browsers send them: scheme://host[:port] in small letters, without path, last "
+                f"slash, wildcard or the scheme's own port, for example https://app.example; entry {number} is none"
+            )
 
 
 def check_mail(settings: Settings) -> None:

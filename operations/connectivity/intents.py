@@ -98,6 +98,17 @@ EXAMPLE: Intent = {
 WAITING: Intent = {**EXAMPLE, "status": "requires_plan", "plan": None, "esim": None}
 
 
+def next_step(id: str) -> str:
+    """What was done for whoever sent no body, which may have got lost.
+
+    Choice: an additional member of this answer alone; `{}` is somebody's wish for an intent that waits, and is answered as ever.
+    """
+    return (
+        f"No body came, so no plan was named and no eSIM was issued: the intent waits for one. POST /v1/connectivity/intents/{id}/confirm "
+        "with a plan of GET /v1/connectivity/plans issues it"
+    )
+
+
 async def plan_wanted(ctx: Ctx, params: NewIntent) -> Plan | LiveChoice | None:
     """The plan, unless the intent is to wait for one."""
     if params.plan is None:
@@ -141,7 +152,10 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | L
         id, ctx.organisation, "requires_plan", 0, None, None, orjson.dumps(params.metadata).decode(), None, None, None, int(ctx.now)
     )
     if plan is None:
-        return await ctx.settle(shown(row, None), insert_intent, row=row, event=None, ids=deps.ids)
+        waiting = shown(row, None)
+        if ctx.call.has_no_body:
+            waiting["hint"] = next_step(id)
+        return await ctx.settle(waiting, insert_intent, row=row, event=None, ids=deps.ids)
     if isinstance(plan, LiveChoice):
         return await draw_for(ctx, row, plan, waited=False)
     issue = issue_test(plan, intent=id, organisation=ctx.organisation, now=ctx.now, ids=deps.ids, keyring=deps.keyring)

@@ -72,6 +72,7 @@ class Intent(TypedDict):
             str, Field(description="In the answer that issued it: another key or intent of yours for this template has an unknown outcome")
         ]
     ]
+    hint: NotRequired[Annotated[str, Field(description="In the answer to a call without a body: what was done, and what comes next")]]
 
 
 def without_codes(intent: Intent) -> Intent:

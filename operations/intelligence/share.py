@@ -30,7 +30,10 @@ class ShareRef(Input):
     """Which link, and what to answer."""
 
     token: Annotated[str, Field(description="The end of `share_url`.")]
-    format: Annotated[Format, Field(description="`html`: a page to read and to print.")] = "json"
+    format: Annotated[
+        Format | None,
+        Field(description="`html`: a page to read and to print. Left out: the page for browsers (Accept: text/html), else JSON."),
+    ] = None
 
 
 class Told(TypedDict):
@@ -115,16 +118,17 @@ async def shared_report(ctx: Ctx, params: ShareRef) -> Shared:
 async def get_intelligence_share(ctx: Ctx, params: ShareRef, shared: Shared) -> SharedReport | Annotated[Document, "text/html"]:
     """Get the newest report behind a share link, subscriber identifiers redacted.
 
-    Public: the link is the key. `format=html` answers a page that carries the organisation's name.
+    Public: the link is the key. A browser is shown a page that carries the organisation's name, and so is `format=html`.
 
     Lines are numbered for each report anew; names, notes and everything else that is not a figure, a day, a country, a network or a
     word of ours is left out. Deleting the schedule ends the link at once. A link without a finished report yet answers `ready: false`.
     """
     answer, faults = shown_of(shared)
-    content = page_of(report_of(answer)) if params.format == "html" else orjson.dumps(answer, default=short_number)
-    found = scanned_page(content) if params.format == "html" else scanned_json(content)
+    is_page = params.format == "html" or (params.format is None and ctx.call.prefers_page)
+    content = page_of(report_of(answer)) if is_page else orjson.dumps(answer, default=short_number)
+    found = scanned_page(content) if is_page else scanned_json(content)
     tell(ctx, shared.link.composite, faults, found)
-    return Document(found.content, "text/html; charset=utf-8" if params.format == "html" else "application/json", headers())
+    return Document(found.content, "text/html; charset=utf-8" if is_page else "application/json", headers())
 
 
 def shown_of(shared: Shared) -> tuple[SharedReport, list[str]]:

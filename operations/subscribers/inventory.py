@@ -17,11 +17,12 @@ from operations.services.network.reached import Upstream
 from operations.services.network.templates import find_template
 from operations.services.network.upstream import reach
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
+from registry.idempotency_key import LONGEST, spellings
 from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, Once, operation
 from registry.policy import stamp
-from storage.issuing.issuance import IssuanceRow, find_issuance
+from storage.issuing.issuance import IssuanceRow, find_issuance, find_spelled
 
 MOST = 9_007_199_254_740_991
 OURS = ("ord_", "cni_")
@@ -41,7 +42,7 @@ class IssuanceRef(CamelInput):
         str,
         Field(
             min_length=1,
-            max_length=255,
+            max_length=LONGEST,
             pattern=r"^[\x21-\x7e]+$",
             alias="idempotencyKey",
             description="Its idempotency key, or an intent's or order's id.",
@@ -154,9 +155,10 @@ class OwnIssuance(NamedTuple):
 
 async def own_issuance(ctx: Ctx, params: IssuanceRef) -> OwnIssuance:
     """The row, of an account that still is the caller's, and of a line that still is there; a foreign one is not found."""
-    row = await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=params.issuance_key)
+    row = await ctx.deps.store.read(find_spelled, organisation=ctx.organisation, keys=spellings(params.issuance_key))
     if row is None:
         raise no_such_issuance()
+    ctx.same_as(params.model_copy(update={"issuance_key": row.key}))
     upstream = await reach(ctx)
     if not await upstream.owns_account(row.account_id):
         raise no_such_issuance()

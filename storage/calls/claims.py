@@ -146,8 +146,22 @@ def claim(
     state: str = "dispatching",
     status: int | None = None,
     body: str | None = None,
+    former: Sequence[str] = (),
 ) -> None:
-    """Take the key, or say what stands in the way: Lost with its answer, Conflict while it is busy or with other input."""
+    """Take the key, or say what stands in the way: Lost with its answer, Conflict while it is busy or with other input.
+
+    The spellings in `former` are never taken. One of them may be the key all the same: it then has an answer, or is not what the call
+    saw any more, and whoever repeats the call sees how it is now.
+    """
+    for spelling in former:
+        known = find_claim(connection, organisation=organisation, operation=operation, key=spelling, now=now)
+        if known is not None and spelling == key:
+            judge(known, fingerprint, now)
+            raise Lost(known)
+        if known is not None:  # a process of the release before has stored it just now
+            raise busy()
+    if key in former:
+        raise busy()
     taken = connection.first(
         INSERT,
         organisation=organisation,
@@ -176,6 +190,12 @@ def find_claim(connection: Connection, *, organisation: str, operation: str, key
     if found is None or (found.state == "done" and found.expires_at is not None and found.expires_at <= now):
         return None
     return found
+
+
+def first_known(connection: Connection, *, organisation: str, operation: str, keys: Sequence[str], now: int) -> str | None:
+    """The first of the keys that has a row, if its retention has not ended."""
+    rows = ((key, find_claim(connection, organisation=organisation, operation=operation, key=key, now=now)) for key in keys)
+    return next((key for key, row in rows if row is not None), None)
 
 
 def judge(found: Claim, fingerprint: bytes, now: float) -> None:

@@ -79,6 +79,7 @@ def begin(connection: Connection, entry: Entry, opening: Opening, answer: Answer
             state="done" if answer else "claimed" if entry.staged else "dispatching",
             status=answer.status if answer else None,
             body=answer.body if answer else None,
+            former=entry.former_keys,
         )
     if entry.confirm is not None:
         spend(connection, entry=entry)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
@@ -37,6 +37,10 @@ class StoreJournal:
         self._openings: deque[Callable[[Connection], None]] = deque(maxlen=OWED_OPENINGS)
         # On PostgreSQL one quota row would serialise an organisation's calls across COMMIT: there every charge is leased.
         self._leases = store.dialect_name == "postgresql"
+
+    async def first_known(self, organisation: str, operation: str, keys: Sequence[str], now: float) -> str | None:
+        """The first of these idempotency keys that has been used; None when none has."""
+        return await self._store.read(claims.first_known, organisation=organisation, operation=operation, keys=keys, now=int(now))
 
     async def stored(self, entry: Entry) -> Stored | None:
         """The answer an earlier call with this key got."""

@@ -243,6 +243,12 @@ def find_issuance(connection: Connection, *, organisation: str, key: str) -> Iss
     return connection.first(FIND, of=organisation, named=key)
 
 
+def find_spelled(connection: Connection, *, organisation: str, keys: Sequence[str]) -> IssuanceRow | None:
+    """The row of the first of these spellings of a key that has one."""
+    rows = (find_issuance(connection, organisation=organisation, key=key) for key in keys)
+    return next((row for row in rows if row is not None), None)
+
+
 def issuance_of_claim(connection: Connection, *, organisation: str, operation: str, claim_key: str) -> IssuanceRow | None:
     """The row that a call with this idempotency key began."""
     return connection.first(OF_CLAIM, of=organisation, operation=operation, claim_key=claim_key)

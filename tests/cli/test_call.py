@@ -37,9 +37,9 @@ def test_here_and_there_are_the_same_service(place: Path, server: Running) -> No
     assert json.loads(said(*words, "--countries", '["DE", "FR"]', cwd=place))["countries"] == ["DE", "FR"]
     several = ("--countries", "NO", "--countries", "FR, DE", "--countries", '["SE"]')
     assert json.loads(said(*words, *several, cwd=place))["countries"] == ["NO", "FR", "DE", "SE"]
-    product = json.loads(said("call", "list_connectivity_products", cwd=place))["data"][0]
+    product = json.loads(said("call", "list_connectivity_products", "--starting-after=", cwd=place))["data"][0]
     assert json.loads(said("call", "get_connectivity_product", "--id", product["id"], cwd=place, **there)) == product
-    listed = json.loads(said("call", "list_connectivity_products", "--limit=1", cwd=place, **there))
+    listed = json.loads(said("call", "list_connectivity_products", "--limit=1", "--starting-after=", cwd=place, **there))
     assert listed == {"object": "list", "data": [product], "has_more": True}
 
 

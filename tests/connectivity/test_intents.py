@@ -101,6 +101,21 @@ async def test_without_a_plan_the_intent_waits_for_one(http: httpx.AsyncClient) 
     assert await events(http) == []
 
 
+async def test_an_intent_without_any_body_says_what_was_done_and_what_comes_next(http: httpx.AsyncClient) -> None:
+    answer = await http.post(INTENTS, headers={"Idempotency-Key": "k"})
+    made = answer.json()
+    assert (answer.status_code, made.pop("hint")) == (
+        201,
+        f"No body came, so no plan was named and no eSIM was issued: the intent waits for one. POST {INTENTS}/{made['id']}/confirm with a "
+        "plan of GET /v1/connectivity/plans issues it",
+    )
+    assert (await http.get(f"{INTENTS}/{made['id']}")).json() == made
+    again = await http.post(INTENTS, headers={"Idempotency-Key": "k"})
+    assert (again.content, again.headers["Idempotent-Replayed"]) == (answer.content, "true")
+    confirmed = await http.post(f"{INTENTS}/{made['id']}/confirm", json={"plan": "test_eu_1gb"})
+    assert confirmed.json()["status"] == "succeeded" and "hint" not in confirmed.json()
+
+
 async def test_an_intent_reads_as_it_was_created(http: httpx.AsyncClient) -> None:
     for key, body in (("one", {"plan": "test_global_1gb", "metadata": {"a": "ü"}}), ("two", {})):
         made = await create(http, key, **body)

@@ -60,6 +60,7 @@ BETWEEN_FIELDS = (
 # Rules of one field that JSON Schema has no words for.
 BEYOND_SCHEMA = (
     "is no ISO 8601 time in UTC",  # a date-time, but of one zone
+    "in quotes or not; got 2 characters",  # a string without content, in quotes
     "not a cursor of this list",  # whatever a page before has given
     "the network knows no such level",  # bit/s by level; 0 is none
     "got only blanks",

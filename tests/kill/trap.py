@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
@@ -42,6 +42,9 @@ class TrappedJournal:
 
     def __init__(self, journal: Journal, trap: Trap) -> None:
         self._journal, self._trap = journal, trap
+
+    async def first_known(self, organisation: str, operation: str, keys: Sequence[str], now: float) -> str | None:
+        return await self._journal.first_known(organisation, operation, keys, now)
 
     async def stored(self, entry: Entry) -> Stored | None:
         return await self._journal.stored(entry)

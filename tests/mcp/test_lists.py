@@ -25,7 +25,13 @@ async def test_every_tool_is_on_the_first_page_in_catalogue_order(tmp_path: Path
 
 
 @pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list", "prompts/list"])
-@pytest.mark.parametrize("cursor", ["", "nowhere", "list_notes", "4"])
+async def test_an_empty_cursor_is_no_cursor(house: House, pro: Credentials, method: str) -> None:
+    first, again = [await house.post(asked, secret=pro.secret) for asked in (request(method), request(method, cursor=""))]
+    assert first.status_code == again.status_code == 200 and first.json()["result"] == again.json()["result"]
+
+
+@pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list", "prompts/list"])
+@pytest.mark.parametrize("cursor", ["nowhere", "list_notes", "4"])
 async def test_a_cursor_is_refused_because_no_list_has_a_second_page(house: House, pro: Credentials, method: str, cursor: str) -> None:
     answer = await house.post(request(method, cursor=cursor), secret=pro.secret)
     assert answer.status_code == 400

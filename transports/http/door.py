@@ -28,6 +28,7 @@ from transports.http.compression import (
     varied,
 )
 from transports.http.connection import ANSWER, CALLED, LARGE_ANSWERS, OVERLOADED, REQUEST, Answer, Called, Overloaded
+from transports.http.cors import cors_headers, preflight
 from transports.http.inner import Inner
 from transports.http.large_answers import LARGE_ANSWER, STREAM_BYTES, LargeAnswers, reader_of
 from transports.http.passing import CHATS_OF_ALL, CHATS_OF_ONE, Passing, no_room
@@ -46,6 +47,7 @@ from transports.http.response import (
 from transports.http.router import Found, Router
 from transports.http.rules import HttpRules
 from transports.http.turns import Turns
+from transports.identity.reader import reads_pages
 from transports.logs import RequestLine
 
 D = TypeVar("D")
@@ -110,6 +112,8 @@ class HttpDoor:
             if OVERLOADED in request.get("state", ()) and request.get("raw_path") not in self._rules.probed:
                 raise Overloaded
             head = read_head(request, self._rules)
+            if request["method"] == "OPTIONS" and await self._answer_preflight(request, send, visit):
+                return
             found = self._router.find(request["method"], head.raw_path)
             if found is None:
                 if ENCODED_SLASH.search(head.raw_path):  # behind the table paths are compared once they are decoded
@@ -172,6 +176,7 @@ class HttpDoor:
         headers = header_list(reply, visit.request_id, private)
         if reply.next_cursor is not None:
             headers.append(next_link(request["method"], raw_path, request["query_string"], reply.next_cursor))
+        headers += self._cors(request, headers)
         if compressed:
             varied(headers)
             compressed = takes_gzip(request["headers"])
@@ -212,6 +217,25 @@ class HttpDoor:
             coding = encoder() if GZIP in headers else None
             await send_passed(receive, send, status, headers, passed, turn=None if visit.held else turn, encoder=coding)
 
+    async def _answer_preflight(self, request: HttpScope, send: Send, visit: Visit) -> bool:
+        """Answer a browser's question whether a page of a listed origin may call; False where it is none."""
+        listed = self._rules.cross_origins
+        told = preflight(request["headers"], listed) if listed and self._is_shared(request) else None
+        if told is None:
+            return False
+        visit.status = 204
+        await send_reply(send, visit.status, [*told, (REQUEST_ID, visit.request_id.encode())], b"")
+        self._write_line(request, visit)
+        return True
+
+    def _is_shared(self, request: HttpScope) -> bool:
+        return self._inner is None or self._inner.shares(request["path"])
+
+    def _cors(self, request: HttpScope, answered: Headers) -> Headers:
+        """What an answer says of the pages that may read it; nothing where no origin is listed."""
+        listed = self._rules.cross_origins
+        return cors_headers(request["headers"], answered, listed) if listed and self._is_shared(request) else []
+
     def _lane(self, passed: Passed) -> Passing:
         """What answers of this kind are counted by."""
         return self._telling if isinstance(passed, Events) else self._passing
@@ -225,7 +249,7 @@ class HttpDoor:
             if message["type"] == "http.response.start":
                 visit.status = cast(int, message["status"])
                 headers = cast(list[tuple[bytes, bytes]], message.get("headers", []))
-                message["headers"] = [*headers, (REQUEST_ID, visit.request_id.encode())]
+                message["headers"] = [*headers, (REQUEST_ID, visit.request_id.encode()), *self._cors(request, headers)]
             elif len(body := cast(bytes, message.get("body", b""))) > LARGE_ANSWER:
                 for start in range(0, len(body), PIECE):
                     await send({"type": "http.response.body", "body": body[start : start + PIECE], "more_body": True})
@@ -298,9 +322,10 @@ def make_call(found: Found, head: Head, request: HttpScope, receive: Receive, re
         path=found.path,
         query=query,
         read_body=Body(head, receive, request, any_type=operation.proof is not None).read if route.takes_body else no_body,
-        idempotency_key=head.idempotency_key(operation.once),
+        idempotency_key=head.idempotency_key(),
         confirm_token=head.text(b"x-confirm-token"),
         client=client[0] if client else "",
+        prefers_page=bool(operation.forms) and reads_pages(request["headers"]),
     )
     if operation.auth in SIGNED:
         call.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request["headers"]}

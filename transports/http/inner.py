@@ -22,6 +22,8 @@ class Inner:
     """A refusal, also one of the door itself, as the application shows it; nothing where JSON is right."""
     operation_refused: Shown | None = None
     """The same for what operations refuse, whose callers are programs but for a few links that are opened in browsers."""
+    shared: Callable[[str], bool] = lambda path: False
+    """Whether pages of listed origins may read what the application answers at a path: protocols and documents, never pages."""
 
     def refused(self, scope: HttpScope, refusal: Refusal, request_id: str) -> Reply:
         """The reply of a request that got no further."""
@@ -34,6 +36,10 @@ class Inner:
             None if reply.refusal is None or self.operation_refused is None else self.operation_refused(scope, reply.refusal, request_id)
         )
         return reply if shown is None else shown
+
+    def shares(self, path: str) -> bool:
+        """Whether pages of listed origins may read the answers at a path; what is not ours is an operation's, or nobody's."""
+        return self.template(path) is None or self.shared(path)
 
     def template(self, path: str) -> str | None:
         """The name of a path in logs, or None when it is not one of ours: what follows a prefix may be a secret."""

@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from registry.errors import BadRequest, Forbidden, HeadersTooLarge, Misdirected, UriTooLong
-from registry.operation import Once
+from registry.idempotency_key import spellings
 from transports.http.asgi import HttpScope
 from transports.http.rules import HttpRules
 
@@ -58,19 +58,16 @@ class Head(NamedTuple):
             return None
         return value[7:].strip(b" ").decode("latin-1")
 
-    def idempotency_key(self, once: Once | None) -> str | None:
-        """The key under either of the operation's header names."""
-        key = self.text(b"idempotency-key")
-        if once is None or once.alias is None:
-            return key
-        other = self.text(once.alias.lower().encode())
-        if key is not None and other is not None and key != other:
+    def idempotency_key(self) -> str | None:
+        """The key under either of its header names. Two spellings of one key are one key, and the one in quotes tells more."""
+        given = [key for key in (self.text(b"idempotency-key"), self.text(b"x-idempotency-key")) if key is not None]
+        if len({spellings(key)[-1] for key in given}) > 1:
             raise BadRequest(
-                f"Idempotency-Key and {once.alias}: given with different values",
+                "Idempotency-Key and X-Idempotency-Key: given with different values",
                 param="idempotency_key",
                 hint="Send one of the two headers",
             )
-        return key if other is None else other
+        return max(given, key=len, default=None)
 
 
 def read_head(scope: HttpScope, rules: HttpRules) -> Head:

@@ -10,11 +10,13 @@ HEADERS = 100
 class HttpRules:
     """Sizes in bytes. `hosts` are names without a port, `*` stands for any; `origins` are compared whole.
 
+    Pages of `cross_origins` are told by CORS headers that they may call; that of our own pages needs none.
     `probed` are the paths that load balancers ask: by address, without a Host, and also when the server is at its limit.
     """
 
     hosts: frozenset[str]
     origins: frozenset[str] = frozenset()
+    cross_origins: frozenset[str] = frozenset()
     url_bytes: int = 8 * 1024
     header_bytes: int = 16 * 1024
     authorization_bytes: int = 8 * 1024

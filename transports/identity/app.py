@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 from registry.call import Call, Reply
 from registry.errors import Refusal
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
-from transports.identity.metadata import protocol_paths
+from transports.identity.metadata import AUTHORIZE, protocol_paths
 from transports.identity.reader import reads_pages
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ class IdentityDoor:
     def serves(self, path: str) -> bool:
         """Whether a path is the identity provider's."""
         return path in self._paths or path == IDENTITY_PATH or path.startswith(IDENTITY_PATH + "/")
+
+    def speaks(self, path: str) -> bool:
+        """Whether programs talk at a path, where no person is shown anything."""
+        return path in self._paths and path != AUTHORIZE
 
     def refused(self, scope: HttpScope, refusal: Refusal, request_id: str) -> Reply | None:
         """A refusal as a page, for somebody with a browser; nothing for programs."""

@@ -1,6 +1,7 @@
 """The OAuth 2.1 authorization server's endpoints.
 
-No CORS headers: browsers' pages of other origins may not call this service at all, unless whoever runs it lists them (the HTTP door).
+Pages of other origins may call it when whoever runs the service lists them: the HTTP door says so to browsers (CORS), for all but the page
+that people are sent to.
 """
 
 from typing import TYPE_CHECKING, cast

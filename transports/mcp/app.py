@@ -191,11 +191,10 @@ class McpDoor:
         return (given, False) if isinstance(given, str) else (self._pipeline.ids.new("req_"), True)
 
     async def _answer_metadata(self, http: HttpScope, send: Send) -> None:
-        """RFC 9728 metadata; public, and readable by pages of any origin."""
+        """RFC 9728 metadata; public."""
         if http["method"] not in ("GET", "HEAD"):
             raise MethodNotAllowed("The metadata is read with GET", allow="GET, HEAD", hint="Use GET")
-        headers = [(b"access-control-allow-origin", b"*"), (b"cache-control", b"public, max-age=3600")]
-        await send_json(send, 200, headers, self._metadata if http["method"] == "GET" else b"")
+        await send_json(send, 200, [(b"cache-control", b"public, max-age=3600")], self._metadata if http["method"] == "GET" else b"")
 
     async def _refuse(self, send: Send, refusal: Refusal, request_id: str) -> None:
         """A refusal before JSON-RPC has the body of any other HTTP refusal."""

@@ -104,8 +104,8 @@ def definition(operation: AnyOperation) -> Tool:
 
 
 def refuse_cursor(params: PaginatedRequestParams | None) -> None:
-    """No list of this server has a second page, so no cursor is one of ours."""
-    if params is not None and params.cursor is not None:
+    """No list of this server has a second page, so no cursor is one of ours. An empty cursor is none."""
+    if params is not None and params.cursor:
         raise MCPError(INVALID_PARAMS, "cursor: this list has one page; ask for it without a cursor")
 
 

@@ -60,7 +60,7 @@ def header_parameters(operation: AnyOperation, components: Components) -> list[J
     once = operation.once
     if once is not None:
         name = once.header.replace("-", "") + ("" if once.required else "Option")
-        text = KEY_TEXT + (" `Idempotency-Key` is taken too." if once.alias else "")
+        text = f"{KEY_TEXT} `{'Idempotency-Key' if once.alias else 'X-Idempotency-Key'}` is taken too."
         found.append(components.put("parameters", name, header(once.header, text, required=once.required)))
     if operation.confirmable:
         found.append(components.put("parameters", "XConfirmToken", header("X-Confirm-Token", TOKEN_TEXT, required=False)))
@@ -69,7 +69,7 @@ def header_parameters(operation: AnyOperation, components: Components) -> list[J
 
 def header(name: str, text: str, *, required: bool) -> Json:
     """A header parameter of visible ASCII."""
-    schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
+    schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}  # of a key its content: in quotes it may be longer
     return {"name": name, "in": "header", "required": required, "description": text, "schema": schema}
 
 

@@ -1,9 +1,10 @@
 """Types as JSON schemas with clean names: one component per type, whatever operation names it."""
 
 import re
-from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Container, Mapping, Sequence
+from typing import Literal, TypeAlias, cast
 
+import orjson
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
@@ -12,7 +13,9 @@ Mode: TypeAlias = Literal["validation", "serialization"]
 Wanted: TypeAlias = tuple[str, Mode, TypeAdapter[object]]
 
 PREFIX = "#/components/schemas/"
+MOST_OF_32 = 2**31
 NAME = re.compile(r"[A-Z][A-Za-z0-9]*", re.ASCII)
+REFERENCE = re.compile(rf'"{re.escape(PREFIX)}([A-Za-z0-9]+)"', re.ASCII)
 WORDS = re.compile(r"[A-Za-z0-9]+", re.ASCII)
 
 
@@ -46,7 +49,38 @@ def schemas_of(wanted: Sequence[Wanted]) -> tuple[dict[str, Json], dict[str, Jso
     for schema in components.values():
         if isinstance(schema.get("title"), str):
             del schema["title"]
-    return {key: schema for (key, _), schema in keyed.items()}, components
+    names = {name: name_in_document(name, components) for name in components}
+    if len(set(names.values())) < len(names):
+        raise TypeError("what one schema is called in the document is another one's name: rename it")
+    renamed = {names[name]: with_names(with_widths(schema), names) for name, schema in components.items()}
+    return {key: with_names(with_widths(schema), names) for (key, _), schema in keyed.items()}, renamed
+
+
+def name_in_document(name: str, names: Container[str]) -> str:
+    """`NewIntent` is IntentRequest in the document: generators (Go) call what makes an Intent NewIntent, and one name is not both."""
+    made = name.removeprefix("New")
+    return f"{made}Request" if made != name and made in names else name
+
+
+def with_names(schema: Json, names: Mapping[str, str]) -> Json:
+    """The schema with its references to the components as the document calls them."""
+    return orjson.loads(REFERENCE.sub(lambda found: f'"{PREFIX}{names[found[1]]}"', orjson.dumps(schema).decode()))
+
+
+def with_widths(schema: Json) -> Json:
+    """The schema with 64 bits for a number, unless its bounds need fewer: unasked, Go and Java take 32, which bytes and times exceed."""
+    made: Json = {word: widened(inner) for word, inner in schema.items()}
+    if schema.get("type") == "number":
+        return {**made, "format": "double"}
+    is_wide = schema.get("type") == "integer" and abs(schema.get("const", schema.get("maximum", MOST_OF_32))) >= MOST_OF_32
+    return {**made, "format": "int64"} if is_wide else made
+
+
+def widened(value: object) -> object:
+    """The same for whatever a schema holds."""
+    if isinstance(value, dict):
+        return with_widths(cast(Json, value))
+    return [widened(each) for each in cast("list[object]", value)] if isinstance(value, list) else value
 
 
 def resolve(schema: Json, components: dict[str, Json]) -> Json:

@@ -146,4 +146,5 @@ def headers() -> dict[str, str]:
         "Referrer-Policy": "no-referrer",
         "X-Robots-Tag": "noindex",
         "Cache-Control": "no-store",
+        "Vary": "Accept",
     }

@@ -1,9 +1,10 @@
 """What an organisation is told about its account at the payment processor (api.md 2.11)."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Annotated, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from clients.payments.records import Account
@@ -25,9 +26,9 @@ class ConnectStatus(TypedDict):
     charges_enabled: Annotated[bool, Field(description="It takes payments")]
     payouts_enabled: Annotated[bool, Field(description="It pays out to its bank")]
     details_submitted: Annotated[bool, Field(description="Its owner has finished the processor's pages")]
-    requirements: Annotated[None, Field(description="Always null at present")]
-    capabilities: Annotated[None, Field(description="Always null at present")]
-    payout_schedule: Annotated[None, Field(description="Always null at present")]
+    requirements: Annotated[Mapping[str, JsonValue] | None, Field(description="Always null at present")]
+    capabilities: Annotated[Mapping[str, JsonValue] | None, Field(description="Always null at present")]
+    payout_schedule: Annotated[Mapping[str, JsonValue] | None, Field(description="Always null at present")]
     default_currency: Annotated[str, Field(description="Of the account; before one is there, the one you bill in")]
     platform_fee_bps: Annotated[int, Field(description="The service's share of what is paid, in hundredths of a per cent")]
 

@@ -5,4 +5,4 @@ from typing import Annotated
 from pydantic import Field
 
 ProcessorId = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9_]+$")]
-After = Annotated[str | None, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9_]+$", description="Last id of the page before.")]
+After = Annotated[str | None, Field(max_length=255, pattern=r"^[A-Za-z0-9_]*$", description="Last id of the page before.")]

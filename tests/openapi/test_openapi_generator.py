@@ -1,0 +1,85 @@
+"""Clients that openapi-generator makes of the document, in the languages that are asked for most: they compile."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operations.catalogue import CATALOGUE
+from tests.openapi.test_judges import LIBRARY, STRICT
+from tests.openapi.tools import node, openapi_generator
+from tests.world import SITE
+from transports.openapi.document import build_document
+from transports.reference.files import write_openapi
+
+LANGUAGES = ("python", "typescript-fetch", "go")
+PARTS = dict.fromkeys(("apiTests", "modelTests", "apiDocs", "modelDocs"), "false")
+
+
+@pytest.fixture(scope="module")
+def clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for each language; one Java makes them all, since its start costs more than a client."""
+    folder = tmp_path_factory.mktemp("clients")
+    write_openapi(CATALOGUE, folder / "openapi.json")
+    for language in LANGUAGES:
+        asked = {"generatorName": language, "inputSpec": str(folder / "openapi.json"), "outputDir": str(folder / language)}
+        (folder / f"{language}.json").write_text(json.dumps(asked | {"globalProperties": PARTS}))
+    made = openapi_generator("openapi-generator-cli", "batch", "--fail-fast", *(f"{name}.json" for name in LANGUAGES), cwd=folder)
+    assert (made.returncode, "[SUCCESS]" in made.stdout) == (0, True), made.stdout
+    return folder
+
+
+@pytest.mark.generator
+def test_the_python_client_is_imported_whole(clients: Path) -> None:
+    words = ("-W", "error", "-c", "import compileall, openapi_client; assert compileall.compile_dir('openapi_client', quiet=1)")
+    done = openapi_generator("python", *words, cwd=clients / "python")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.generator
+@pytest.mark.node
+def test_the_typescript_client_compiles(clients: Path) -> None:
+    done = node("tsc", *STRICT, *LIBRARY, "index.ts", cwd=clients / "typescript-fetch")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.generator
+def test_the_go_client_compiles(clients: Path) -> None:
+    """`go vet` looks at every type, and saves the half minute in which `go build` makes machine code that nobody runs."""
+    done = openapi_generator("go", "vet", "./...", cwd=clients / "go")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return build_document(CATALOGUE, SITE)
+
+
+def schemas(value: object, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every schema with a type, and where it is."""
+    if isinstance(value, dict):
+        if isinstance(value.get("type"), str):
+            yield path, value
+        for name, inner in value.items():
+            yield from schemas(inner, f"{path}/{name}")
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from schemas(inner, f"{path}[{number}]")
+
+
+def test_null_is_never_all_that_a_value_may_be(document: dict[str, Any]) -> None:
+    assert [path for path, schema in schemas(document) if schema["type"] == "null" and not path.endswith("]")] == []
+
+
+def test_no_schema_is_called_as_what_makes_another_one(document: dict[str, Any]) -> None:
+    names = set(document["components"]["schemas"])
+    assert {name for name in names if name.removeprefix("New") in names - {name}} == set()
+    assert {"IntentRequest", "Intent", "NewProduct"} <= names
+
+
+def test_a_whole_number_has_64_bits_unless_its_bounds_need_fewer(document: dict[str, Any]) -> None:
+    numbers = [(path, schema) for path, schema in schemas(document["components"]["schemas"]) if schema["type"] == "integer"]
+    narrow = [path for path, s in numbers if s.get("format") != "int64" and s.get("maximum", s.get("const", 2**31)) >= 2**31]
+    assert len(numbers) > 500 and narrow == []
