@@ -17,11 +17,11 @@ pytestmark = pytest.mark.anyio
 MOST = 2**53 - 1
 
 
-@pytest.mark.rule("4.4.2")
 def lines_of_month(connection: Connection, *, organisation: str, month: int) -> list[MonthLine]:
     return [line for lines in month_line_slices(connection, organisation=organisation, month=month, size=5) for line in lines]
 
 
+@pytest.mark.rule("4.4.2")
 async def test_a_record_is_stored_summed_and_opens_its_month(http: httpx.AsyncClient, world: World, caller: Credentials) -> None:
     full = event("a", network="  Telenor ", country="no")
     answer = await send(http, full, event("b", 2, occurred_at=1_798_761_600, bytes_up=0, bytes_down=0))
