@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.people.addresses import Email, normal
-from operations.storefronts.order_example import ORDER
+from operations.storefronts.order_example import NUMBER
 from operations.storefronts.order_shape import RefundStatus, moment, plan_sold, refund_of
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import BadRequest, NotFound
@@ -34,7 +34,7 @@ class OrderPage(Input):
 class OrderEntry(TypedDict):
     """An order in short. Times are RFC 3339 UTC."""
 
-    id: str
+    id: Annotated[str, Field(description="The order's number, onr_...; opens nothing by itself")]
     object: Literal["storefront.order"]
     storefront: Annotated[str, Field(description="Slug of the shop")]
     plan: Annotated[str, Field(description="Slug of the plan as it was sold")]
@@ -50,7 +50,7 @@ class OrderEntry(TypedDict):
 
 
 ENTRY: OrderEntry = {
-    "id": ORDER,
+    "id": NUMBER,
     "object": "storefront.order",
     "storefront": "fjord-travel",
     "plan": "nordic-1gb",
@@ -78,8 +78,8 @@ async def list_storefront_orders(ctx: Ctx, params: OrderPage) -> ListOf[OrderEnt
 
     Orders that nobody paid for are left out, unless `status` is pending_payment. `needs_review` and a `refund` that failed want you.
 
-    An ICCID, a code or a buyer's address is in none of them. An id is a secret of its buyer's: it opens the order where no
-    storefront key is set.
+    An ICCID, a code or a buyer's address is in none of them. `id` is the order's number, which opens nothing: the token that does is
+    the buyer's alone.
     """
     rows = await ctx.deps.store.read(page_of_orders, organisation=ctx.organisation, params=params)
     return page([entry_of(row) for row in rows], params.limit)
