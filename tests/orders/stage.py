@@ -99,7 +99,7 @@ class Shop(Stage):
         await self.world.store.write(insert_order, order=new)
         return id
 
-    async def token(self, order: str) -> str:
+    async def opener(self, order: str) -> str:
         """What opens an order for somebody who shows nothing."""
         now = self.world.clock.now()
         return await self.world.store.write(new_token, ids=self.world.ids, order=order, now=now)
