@@ -1,24 +1,22 @@
 """The database of a floor as release 1.0 would have left it, and the upgrade of it: an order had one id then, under which all was kept."""
 
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import NamedTuple
 
 import anyio.to_thread
 import orjson
-import psycopg
 import sqlalchemy as sa
 
 from clients.sandbox.payments.state import State
 from operations.services.issuing.esim_profile import open_profile, seal_profile
 from registry.order_numbers import without_tokens
-from storage.address import is_sqlite, sqlite_path
 from storage.connection import Connection
+from storage.locked import locked
 from storage.migrate import downgrade, upgrade
 from storage.secrets.rebinding import rebind_esims
 from storage.shop.orders import ORDER, find_order
-from storage.statement import Query, table
+from storage.statement import Query
 from tests.fulfilment.floor import Floor
 
 FORMER = "0008"
@@ -32,20 +30,24 @@ class Number(NamedTuple):
 
 ORDERS = Query(Number, sa.select(ORDER.c.id).where(ORDER.c.top_up_of.is_(None)).order_by(ORDER.c.id))
 REPLACED = (
-    "UPDATE storefront_order SET top_up_of = REPLACE(top_up_of, {0}, {1}) WHERE top_up_of = {0}",
-    "UPDATE storefront_order SET id = {1}, esim = {2} WHERE id = {0}",
-    "UPDATE issuance SET key = {1} WHERE key = {0}",
-    "UPDATE event SET dedup = REPLACE(dedup, {0}, {1}), data = REPLACE(data, {0}, {1})",
-    "UPDATE payment_record SET body = REPLACE(body, {0}, {1})",
-    "UPDATE payment_attempt SET processor_key = REPLACE(processor_key, {0}, {1})",
+    "UPDATE storefront_order SET top_up_of = :id WHERE top_up_of = :number",
+    "UPDATE storefront_order SET id = :id, esim = :sealed WHERE id = :number",
+    "UPDATE issuance SET key = :id WHERE key = :number",
+    "UPDATE event SET dedup = REPLACE(dedup, :number, :id), data = REPLACE(data, :number, :id)",
+    "UPDATE payment_record SET body = REPLACE(body, :number, :id)",
+    "UPDATE payment_attempt SET processor_key = REPLACE(processor_key, :number, :id)",
 )
+TABLES = {
+    "sqlite": "select name from sqlite_master where type = 'table'",
+    "postgresql": "select tablename from pg_tables where schemaname = 'public'",
+}
 
 
 async def as_release_1_0(floor: Floor, url: str) -> Mapping[str, str]:
     """The ids that the orders have there, by their numbers of before. The processor knows them by these ids as well."""
     world, keyring = floor.shop.world, floor.deps.keyring
     ids = {row.id: world.ids.secret("ord_") for row in await world.store.read(orders)}
-    changes: list[tuple[str, str, str | None]] = []
+    changes: list[dict[str, str | None]] = []
     for number, id in ids.items():
         row = await world.store.read(find_order, order=number)
         assert row is not None
@@ -53,7 +55,7 @@ async def as_release_1_0(floor: Floor, url: str) -> Mapping[str, str]:
         if sealed is not None:
             profile = open_profile(row.iccid or "", sealed, keyring=keyring, organisation=row.organisation, intent=number)
             sealed = seal_profile(profile, keyring=keyring, organisation=row.organisation, intent=id)
-        changes.append((number, id, sealed))
+        changes.append({"number": number, "id": id, "sealed": sealed})
     async with world.payments.turn(writes=True) as state:
         replace_all(state, ids)
     await anyio.to_thread.run_sync(downgrade, url, FORMER)
@@ -89,31 +91,17 @@ def take_over(state: State, members: dict[str, object]) -> None:
         setattr(state, name, getattr(other, name))
 
 
-def rename(url: str, changes: list[tuple[str, str, str | None]]) -> None:
+def rename(url: str, changes: list[dict[str, str | None]]) -> None:
     """In the tables of release 1.0."""
-    if is_sqlite(url):
-        with sqlite3.connect(sqlite_path(url)) as raw:
-            for statement in REPLACED:
-                raw.executemany(statement.format("?1", "?2", "?3"), [change[: 1 + max(map(int, "012" if "{2}" in statement else "01"))] for change in changes])
-        raw.close()
-        return
-    with psycopg.connect(url) as connection:
-        for number, id, sealed in changes:
-            for statement in REPLACED:
-                connection.execute(statement.format("%(number)s", "%(id)s", "%(sealed)s").encode(), {"number": number, "id": id, "sealed": sealed})
+    with locked(url) as database:
+        for statement in REPLACED:
+            for change in changes:
+                database.connection.execute(sa.text(statement), change)
 
 
 def every_text(url: str) -> str:
     """All that the database holds, in one text."""
-    if is_sqlite(url):
-        with sqlite3.connect(sqlite_path(url)) as raw:
-            names = [name for (name,) in raw.execute("select name from sqlite_master where type = 'table'")]
-            found = [str(raw.execute(f'select * from "{name}"').fetchall()) for name in names]
-        raw.close()
-        return "\n".join(found)
-    with psycopg.connect(url) as connection:
-        names = [name for (name,) in connection.execute("select tablename from pg_tables where schemaname = 'public'").fetchall()]
-        return "\n".join(str(connection.execute(f'select * from "{name}"'.encode()).fetchall()) for name in names)
-
-
-__all__ = ["Number", "as_release_1_0", "every_text", "table", "upgraded"]
+    with locked(url) as database:
+        connection = database.connection
+        names = connection.execute(sa.text(TABLES[connection.dialect.name])).scalars().all()
+        return "\n".join(str(connection.execute(sa.text(f'select * from "{name}"')).all()) for name in names)
