@@ -12,7 +12,7 @@ from registry.model import Input
 from registry.operation import Auth, Example, operation
 from storage.connection import Connection
 from storage.shop.order_lists import WholeOrder, orders_of_buyer
-from storage.shop.storefronts import Storefront, published
+from storage.shop.storefronts import Storefront, published_at
 
 
 class BuyerPage(Input):
@@ -25,8 +25,8 @@ class BuyerPage(Input):
 
 
 async def published_shop(ctx: Ctx, params: BuyerPage) -> Storefront:
-    """A shop that everybody sees; a draft is not found."""
-    shop = await ctx.deps.store.read(published, slug=params.storefront)
+    """A shop that everybody sees, by a slug that it has or had; a draft is not found."""
+    shop = await ctx.deps.store.read(published_at, slug=params.storefront)
     if shop is None:
         raise NotFound("There is no published storefront with this slug", param="storefront", hint="Name the slug in the shop's address")
     ctx.act_for(shop.organisation)

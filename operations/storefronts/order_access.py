@@ -14,7 +14,7 @@ OrderId = Annotated[str, Field(description="The order's access token, ord_...; w
 
 
 class NamesOrder(Protocol):
-    """An input with an order's id."""
+    """An input that names an order."""
 
     @property
     def order_id(self) -> str: ...

@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.people.addresses import Email, normal
+from operations.services.shop.order_opening import number_of
 from operations.storefronts.order_example import NUMBER
 from operations.storefronts.order_shape import RefundStatus, moment, plan_sold, refund_of
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
@@ -105,7 +106,8 @@ def page_of_orders(connection: Connection, *, organisation: str, params: OrderPa
 
 def after(connection: Connection, organisation: str, order: str | None) -> Place:
     """The place behind which the page begins."""
-    found = FIRST if order is None else place_of(connection, organisation=organisation, order=order)
+    named = None if order is None else number_of(connection, named=order)
+    found = FIRST if named is None else place_of(connection, organisation=organisation, order=named)
     if found is None:
         raise BadRequest(
             "starting_after: there is no order with this id",

@@ -75,6 +75,14 @@ INSERT = Query(
         .returning(STOREFRONT.c.id)
     ),
 )
+AT_ADDRESS = Query(
+    Storefront,
+    sa.select(*COLUMNS)
+    .select_from(
+        ADDRESS.join(STOREFRONT, (STOREFRONT.c.id == ADDRESS.c.storefront) & (STOREFRONT.c.organisation == ADDRESS.c.organisation))
+    )
+    .where(ADDRESS.c.slug == sa.bindparam("slug"), STOREFRONT.c.status == "published"),
+)
 TAKE_ADDRESS = Query(
     Address,
     lambda dialect: (
@@ -132,6 +140,11 @@ def storefront_of(connection: Connection, *, storefront: str) -> Storefront | No
 def published(connection: Connection, *, slug: str) -> Storefront | None:
     """The shop that everybody sees under this slug; drafts are nobody's."""
     return connection.first(PUBLISHED, slug=slug)
+
+
+def published_at(connection: Connection, *, slug: str) -> Storefront | None:
+    """The published shop that has this slug, else the one that had it last."""
+    return published(connection, slug=slug) or connection.first(AT_ADDRESS, slug=slug)
 
 
 def list_storefronts(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[Storefront]:

@@ -58,6 +58,11 @@ async def order(world: World, who: Credentials) -> Input:
     return {"orderId": id}
 
 
+async def numbered(world: World, who: Credentials) -> Input:
+    """A ready order, by its number."""
+    return {"number": (await order(world, who))["orderId"]}
+
+
 def new_order(who: Credentials, id: str, shop: str, top_up_of: str | None, payee: str, now: float) -> NewOrder:
     """An order, or a top-up of one."""
     return NewOrder(
@@ -97,4 +102,5 @@ ORDERS = {
     "get_storefront_order_top_up_options": order,
     "get_storefront_order_usage": order,
     "erase_buyer": shop_by_id,
+    "renew_storefront_order_access": numbered,
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from clients.payments.port import Processor
 from clients.payments.records import NewCheckout
 from clients.sandbox.payments.sandbox import PaymentsSandbox
 from registry.order_numbers import former_number
@@ -122,8 +123,7 @@ async def test_a_file_of_release_1_0_is_rid_of_what_opens_orders_when_it_is_read
         page = NewCheckout(number, "Nordic", 900, "EUR", 9, f"{there}/orders/{number}", there, metadata={"order": number})
         made = await processor.create_checkout(account, page)
         [charge] = (await processor.list_charges(account, limit=10)).data
-        refund = {"charge": charge.id, "amount": 700, "reason": None, "metadata": {"attempt": "att_1"}}
-        given = await processor.refund(account, **refund, key=f"order-refund:{number}")
+        given = await refunded(processor, account, charge.id, f"order-refund:{number}")
         path.write_text(path.read_text().replace(number, token))
         assert len(re.findall(token, path.read_text())) > 5
         again = opened(path)
@@ -131,8 +131,14 @@ async def test_a_file_of_release_1_0_is_rid_of_what_opens_orders_when_it_is_read
             assert state.book(account).sessions[made.id].metadata == {"order": number}
         assert token not in path.read_text() and number in path.read_text()
         later = simulated_processor(again)
-        assert (await later.refund(account, **refund, key=f"order-refund:{token}")).id == given.id
+        assert await refunded(later, account, charge.id, f"order-refund:{token}") == given
         assert len(again.state.book(account).refunds) == 1
         assert first.begun
         await processor.aclose()
         await later.aclose()
+
+
+async def refunded(processor: Processor, account: str, charge: str, key: str) -> str:
+    """The id of the refund that is asked for under a key."""
+    made = await processor.refund(account, charge=charge, amount=700, reason=None, key=key, metadata={"attempt": "att_1"})
+    return made.id

@@ -213,6 +213,31 @@ async def test_an_order_is_found_whatever_shop_its_link_names(market: Market, br
         assert (seen.status, seen.path) == (200, link)
 
 
+async def test_a_shop_that_was_renamed_is_found_at_its_former_address(market: Market, browser: Browser) -> None:
+    await market.bought(browser)
+    async with market.counter.world.client(market.counter.me.secret) as http:
+        said = await http.patch(f"/v1/storefronts/{market.counter.shop.id}", json={"slug": "fjord-travel"})
+    assert said.status_code == 200, said.text
+    assert (await browser.get(SHOP)).path == "/shop/fjord-travel"
+    seen = await browser.get(f"{SHOP}/orders/{token_of(browser)}")
+    assert (seen.status, seen.path) == (200, f"/shop/fjord-travel/orders/{token_of(browser)}")
+    listed = await market.counter.http.get("/api/orders", params={"storefront": "fjord", "email": BUYER})
+    assert [order["storefront"] for order in listed.json()["data"]] == ["fjord-travel"]
+
+
+async def test_a_cookie_that_opens_another_order_opens_none(market: Market, browser: Browser) -> None:
+    first = order_of(await market.bought(browser))
+    market.counter.world.clock.advance(1)
+    second, token = order_of(await market.bought(browser)), token_of(browser)
+    assert first != second
+    async with market.browser() as other:
+        said = [
+            (await other.http.get(f"{SHOP}/orders/{number}", headers={"Cookie": f"__Secure-order_{number[4:]}={token}"})).status_code
+            for number in (first, second)
+        ]
+    assert said == [404, 200]
+
+
 async def test_no_line_of_the_log_holds_a_token(market: Market, browser: Browser) -> None:
     await market.bought(browser)
     token = token_of(browser)

@@ -24,7 +24,7 @@ from transports.shop.refused import page_of
 from transports.shop.visit import Visit, nothing_here
 
 PATH = "/shop"
-# An order's id is not looked for where it could not be one.
+# An order is not looked for where the path cannot be one's.
 PLACE = re.compile(r"/shop/([a-z0-9-]{1,64})(?:/orders/([a-z0-9_]{1,64}))?(/checkout|/top-up|/cancel)?/?", re.ASCII)
 ASKED = ("country",)
 THE_DOORS = (b"content-type", b"x-content-type-options", b"cache-control")

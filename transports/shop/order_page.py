@@ -6,6 +6,7 @@ from typing import NamedTuple, cast
 import anyio
 
 from registry.errors import Refusal
+from registry.order_numbers import IS_NUMBER
 from storage.shop.orders import OrderRow, find_order, top_ups_of
 from storage.shop.storefronts import storefront_of
 from transports.shop.answers import Answer, Page, Redirect
@@ -48,8 +49,8 @@ async def find(visit: Visit) -> Order:
     store = visit.deps.store
     row = await store.read(find_order, order=str(told["number"]))
     shop = None if row is None else await store.read(storefront_of, storefront=row.storefront)
-    if row is None or shop is None:
-        raise nothing_here()
+    if row is None or shop is None or (IS_NUMBER.fullmatch(visit.order) and visit.order != row.id):
+        raise nothing_here()  # a cookie that opens another order was not set by us
     return Order(told, row, brand_of(shop._asdict()))
 
 
