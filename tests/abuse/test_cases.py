@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.spec.ledgers import cases, functions
+from tests.spec.ledgers import cases, functions, promises
 
 CASES = {case.number: case for case in cases()}
 
@@ -16,3 +16,8 @@ def test_the_tests_of_an_abuse_case_are_there(number: int) -> None:
     for name in CASES[number].tests:
         file, _, test = name.partition("::")
         assert test in functions(file), name
+
+
+def test_the_tests_of_every_promise_are_there() -> None:
+    named = [(promise.promise, name) for promise in promises() for name in promise.tests or ("none::none",)]
+    assert [pair for pair in named if pair[1].partition("::")[2] not in functions(pair[1].partition("::")[0])] == []

@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import sys
+from itertools import groupby
 
 from annotated_types import Le
 
@@ -11,6 +12,7 @@ from operations.intelligence.sheets.every import SHEETS
 from storage.depth import Depth, Waiting
 from tests.budgets import REST, SECONDS
 from tests.docs.blocks import ROOT
+from tests.spec.ledgers import promises
 from transports.mcp.tools import measure
 from transports.metrics import of_database, of_process
 from transports.settings import PREFIX, Settings
@@ -80,12 +82,22 @@ def composites_table() -> str:
     return "\n".join(rows)
 
 
+def promises_table() -> str:
+    """What is promised against attack and misuse, part by part, each with its tests."""
+    rows: list[str] = []
+    for part, of_part in groupby(promises(), key=lambda promise: promise.part):
+        rows += ["", f"### {part}", "", "| What is promised | What was tried | Tests |", "|---|---|---|"]
+        rows += [f"| {each.promise} | {each.tried} | {'<br>'.join(f'`{test}`' for test in each.tests)} |" for each in of_part]
+    return "\n".join([*rows, ""])
+
+
 TABLES = {
     "CONTRIBUTING.md": [("budgets", budgets_table)],
     "docs/settings.md": [("settings", settings_table)],
     "docs/guide-agents.md": [("toolsets", toolsets_table)],
     "docs/guide-operators.md": [("metrics", metrics_table)],
     "docs/intelligence.md": [("composites", composites_table)],
+    "docs/security.md": [("promises", promises_table)],
 }
 
 

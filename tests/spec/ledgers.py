@@ -1,4 +1,4 @@
-"""What is kept by hand about the tests: the rules of api.md, and the abuse cases."""
+"""What is kept by hand about the tests: the rules of api.md, the abuse cases, and the promises of docs/security.md."""
 
 import ast
 from collections import defaultdict
@@ -28,6 +28,15 @@ class Case(NamedTuple):
     tests: tuple[str, ...]
 
 
+class Promise(NamedTuple):
+    """A promise of docs/security.md: what was tried against it, and the tests that hold it."""
+
+    part: str
+    promise: str
+    tried: str
+    tests: tuple[str, ...]
+
+
 def table(path: str) -> list[list[str]]:
     """The rows below the headings; lines that begin with # are remarks."""
     lines = [line for line in (TESTS / path).read_text().splitlines() if line and not line.startswith("#")]
@@ -43,6 +52,11 @@ def rules() -> list[Rule]:
 def cases() -> list[Case]:
     """abuse/cases.tsv."""
     return [Case(int(number), attack, tuple(tests.split())) for number, attack, tests in table("abuse/cases.tsv")]
+
+
+def promises() -> list[Promise]:
+    """abuse/promises.tsv."""
+    return [Promise(part, promise, tried, tuple(tests.split())) for part, promise, tried, tests in table("abuse/promises.tsv")]
 
 
 @cache
