@@ -30,9 +30,9 @@ async def any_order(ctx: Ctx, params: NamesOrder) -> WholeOrder:
     """The order, whosever it is. The call is in the audit log of the shop's organisation.
 
     Choice: an id that cannot be an order's is not bad input but an order that is not there, so that a guess learns nothing of ids. A
-    number is answered the same way to whoever shows no storefront key.
+    number is answered the same way to whoever shows no storefront key; "local" is whoever runs the service, at its command line.
     """
-    find = known_order if ctx.caller.kind == "storefront" else opened_order
+    find = known_order if ctx.caller.kind in ("storefront", "local") else opened_order
     found = await ctx.deps.store.read(find, named=params.order_id)
     if found is None:
         raise NotFound("There is no order with this id", param="orderId", hint="Take it from the link that the buyer got by mail")
