@@ -174,7 +174,7 @@ def no_such_issuance() -> NotFound:
     return NotFound(
         "Your organisation issued nothing under this key",
         param="idempotencyKey",
-        hint="Name the key that issue_esim_from_inventory was called with, the id of an intent, or the number of an order",
+        hint="Name the key that issue_esim_from_inventory was called with, or the id of an intent",
     )
 
 

@@ -108,7 +108,7 @@ async def test_what_was_bought_is_shown_after_the_shop_closed_or_was_renamed(mar
     assert scanned(seen.page) == scanned(bought.page)
 
 
-async def test_unknown_orders_and_those_of_others_are_answered_alike(market: Market, browser: Browser) -> None:
+async def test_unknown_orders_and_those_of_other_shops_are_answered_alike(market: Market, browser: Browser) -> None:
     async with market.browser("203.0.113.8") as buyer:
         order = order_of(await market.bought(buyer))
     paths = [

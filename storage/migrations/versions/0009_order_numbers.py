@@ -6,7 +6,6 @@ have been sent: another key there would be another refund. It goes when the refu
 """
 
 import hashlib
-from collections.abc import Sequence
 
 import sqlalchemy as sa
 from alembic import op
@@ -19,7 +18,9 @@ down_revision = "0008"
 BATCH = 500
 REAL: sa.Double[float] = sa.Double()
 IS_BOUND = sa.text("esim_binding IS NOT NULL")
-ORDERS = sa.text("SELECT id, organisation, created FROM storefront_order WHERE id LIKE 'ord!_%' ESCAPE '!' ORDER BY id LIMIT :most")
+ORDERS = sa.text(
+    "SELECT id, organisation, created FROM storefront_order WHERE id LIKE 'ord!_%' ESCAPE '!' AND id > :last ORDER BY id LIMIT :most"
+)
 TOKEN = sa.text("INSERT INTO order_access (digest, storefront_order, created) VALUES (:digest, :number, :created)")
 REWRITES = (
     "UPDATE storefront_order SET top_up_of = :number WHERE top_up_of = :old",
@@ -27,9 +28,11 @@ REWRITES = (
     "UPDATE event SET dedup = :dedup, data = REPLACE(data, :old, :number) WHERE dedup = :old_dedup",
     "UPDATE storefront_order SET id = :number, esim_binding = CASE WHEN esim IS NULL THEN NULL ELSE id END WHERE id = :old",
 )
+ACCOUNTS = sa.text("SELECT DISTINCT account FROM payment_record WHERE kind = 'charge'")
+# By account, so that the primary key gives the order: a page far behind costs no more than the first.
 CHARGES = sa.text(
-    "SELECT account, id, body FROM payment_record WHERE kind = 'charge' AND body LIKE '%\"ord!_%' ESCAPE '!'"
-    " AND (account, id) > (:account, :id) ORDER BY account, id LIMIT :most"
+    "SELECT id, body FROM payment_record WHERE account = :account AND kind = 'charge' AND id > :id"
+    " AND body LIKE '%\"ord!_%' ESCAPE '!' ORDER BY id LIMIT :most"
 )
 CHARGE = sa.text("UPDATE payment_record SET body = :body WHERE account = :account AND kind = 'charge' AND id = :id")
 ATTEMPTS = sa.text(
@@ -88,12 +91,14 @@ def create_storefront_address() -> None:
 
 
 def number_orders(bind: sa.Connection) -> None:
-    """Every order, and what names it: top-ups, its row of the issuance ledger, its event. A row with a number is not read again."""
-    while rows := bind.execute(ORDERS, {"most": BATCH}).all():
+    """Every order, and what names it: top-ups, its row of the issuance ledger, its event."""
+    last = ""
+    while rows := bind.execute(ORDERS, {"last": last, "most": BATCH}).all():
         facts = [facts_of(*row) for row in rows]
         bind.execute(TOKEN, facts)
         for statement in REWRITES:
             bind.execute(sa.text(statement), facts)
+        last = rows[-1][0]
 
 
 def facts_of(old: str, organisation: str, created: float) -> dict[str, str | float]:
@@ -112,10 +117,11 @@ def facts_of(old: str, organisation: str, created: float) -> dict[str, str | flo
 
 def number_charges(bind: sa.Connection) -> None:
     """The payments that name an order."""
-    last: Sequence[str] = ("", "")
-    while rows := bind.execute(CHARGES, {"account": last[0], "id": last[1], "most": BATCH}).all():
-        bind.execute(CHARGE, [{"account": account, "id": id, "body": without_tokens(body)} for account, id, body in rows])
-        last = rows[-1][:2]
+    for account in bind.execute(ACCOUNTS).scalars().all():
+        id = ""
+        while rows := bind.execute(CHARGES, {"account": account, "id": id, "most": BATCH}).all():
+            bind.execute(CHARGE, [{"account": account, "id": row.id, "body": without_tokens(row.body)} for row in rows])
+            id = rows[-1].id
 
 
 def number_settled_refunds(bind: sa.Connection) -> None:
