@@ -8,6 +8,7 @@ person who is asked by the client and once with a token. Give it no key of a rea
 """
 
 import asyncio
+import json
 import os
 import sys
 import time
@@ -20,7 +21,7 @@ from mcp import MCPError
 from mcp.client.client import Client
 from mcp.client.context import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
+from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
 LINE = "8988303700000100286"
 
@@ -35,13 +36,17 @@ async def connected(url: str, key: str, **options: Any) -> AsyncGenerator[Client
         yield client
 
 
+def body_of(result: CallToolResult) -> dict[str, Any]:
+    """What a tool says, as a program reads it: the first text is always JSON. Structured content has the same, but for refusals."""
+    return json.loads(next(block.text for block in result.content if isinstance(block, TextContent)))
+
+
 async def until_answered(client: Client, tool: str, arguments: dict[str, Any], patience: float = 60) -> CallToolResult:
     """Call, and repeat with the same key for as long as the answer is "later" or "nobody knows yet"."""
     ends = time.monotonic() + patience
     while True:
         result = await client.call_tool(tool, arguments)
-        answer: dict[str, Any] = result.structured_content or {}
-        meta = result.meta or {}
+        answer, meta = body_of(result), result.meta or {}
         later = result.is_error and (answer.get("code") in ("OUTCOME_UNKNOWN", "idempotency_in_progress") or "retryAfter" in meta)
         if not later or time.monotonic() > ends:
             return result
@@ -53,7 +58,7 @@ async def every_row(client: Client, tool: str, arguments: dict[str, Any]) -> Asy
     cursor = None
     while True:
         page = await client.call_tool(tool, arguments | ({"starting_after": cursor} if cursor else {}))
-        answer: dict[str, Any] = page.structured_content or {}
+        answer = body_of(page)
         if page.is_error:
             sys.exit(f"{tool} was refused: {answer.get('error')}")
         for row in answer["data"]:
@@ -73,7 +78,7 @@ async def person(context: ClientRequestContext, question: ElicitRequestParams) -
 async def with_token(client: Client, tool: str, arguments: dict[str, Any]) -> CallToolResult:
     """Without a client that asks, the first call gives the token, and the model has to ask before the second."""
     first = await client.call_tool(tool, arguments)
-    challenge: dict[str, Any] = first.structured_content or {}
+    challenge = body_of(first)
     if "confirm_token" not in challenge:
         return first
     print(f"to ask: {challenge['message']}")
@@ -85,14 +90,14 @@ async def issue(client: Client, order: str) -> None:
     arguments = {"plan": "test_global_1gb", "idempotency_key": f"order-{order}"}
     first = await until_answered(client, "create_connectivity_intent", arguments)
     again = await until_answered(client, "create_connectivity_intent", arguments)
-    assert first.structured_content == again.structured_content
-    print(f"issued: {(first.structured_content or {})['status']}, replayed: {(again.meta or {}).get('replayed', False)}")
+    assert body_of(first) == body_of(again)
+    print(f"issued: {body_of(first)['status']}, replayed: {(again.meta or {}).get('replayed', False)}")
 
 
 async def be_taught(client: Client) -> None:
     """A refusal names the field, the value, the rule and the fix: give it to the model as it is."""
     refused = await client.call_tool("list_connectivity_intents", {"limit": 1000})
-    answer: dict[str, Any] = refused.structured_content or {}
+    answer = body_of(refused)
     print(f"refused: {answer['code']}: {answer['error']}")
 
 
@@ -110,7 +115,7 @@ async def main(url: str, key: str) -> None:
     async with connected(f"{url}?toolsets=subscribers", key) as client:
         print(f"sent: {(await with_token(client, 'send_sms', message)).structured_content}")
     async with connected(f"{url}?toolsets=all&read_only=true", key) as client:
-        print(f"{len((await client.list_tools()).tools)} of the first page of tools that change nothing")
+        print(f"{len((await client.list_tools()).tools)} tools that change nothing")
 
 
 if __name__ == "__main__":

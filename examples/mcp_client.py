@@ -12,6 +12,7 @@ import httpx2
 from mcp import MCPError
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import TextContent
 
 
 async def main(url: str, key: str) -> None:
@@ -24,9 +25,9 @@ async def main(url: str, key: str) -> None:
         print(f"{len(tools.tools)} tools")
         arguments = {"plan": "test_global_1gb", "idempotency_key": "my-first-esim-over-mcp"}
         result = await client.call_tool("create_connectivity_intent", arguments)
+    if result.is_error:  # the text is for the model, and says what to do
+        sys.exit(f"refused: {next(block.text for block in result.content if isinstance(block, TextContent))}")
     answer: dict[str, Any] = result.structured_content or {}
-    if result.is_error:
-        sys.exit(f"refused: {answer.get('error')}")
     print(f"{answer['status']}: {answer['esim']['activation_code']}")
 
 

@@ -16,6 +16,7 @@ from mcp.client.auth import OAuthClientProvider, OAuthFlowError
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp_types import TextContent
 from pydantic import AnyUrl
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n%s: go back to the terminal.\n"
@@ -81,9 +82,9 @@ async def main(url: str) -> None:
         print(f"{len((await client.list_tools()).tools)} tools")
         arguments = {"plan": "test_global_1gb", "idempotency_key": "my-first-esim-after-a-login"}
         result = await client.call_tool("create_connectivity_intent", arguments)
+    if result.is_error:  # the text is for the model, and says what to do
+        sys.exit(f"refused: {next(block.text for block in result.content if isinstance(block, TextContent))}")
     answer: dict[str, Any] = result.structured_content or {}
-    if result.is_error:
-        sys.exit(f"refused: {answer.get('error')}")
     print(f"{answer['status']}: {answer['esim']['activation_code']}")
 
 

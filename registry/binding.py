@@ -11,7 +11,9 @@ from pydantic_core import ValidationError
 
 from registry import guard, teaching
 from registry.errors import BadRequest
+from registry.input_shape import TooMuch, fitted, shape_of
 from registry.model import Input
+from registry.nulls import without_nulls
 from registry.operation import Operation
 from registry.spelling import spellings
 
@@ -37,7 +39,7 @@ def kind_of(annotation: Any) -> str:
 
 def headers_of(operation: Operation[Any, Any]) -> dict[str, str]:
     """What comes as a header and is often sent as a field, by the letters of its name."""
-    found = {"confirmtoken": "X-Confirm-Token"} if operation.confirm else {}
+    found = {"confirmtoken": "X-Confirm-Token"} if operation.confirmable else {}
     return found if operation.once is None else found | {"idempotencykey": operation.once.header}
 
 
@@ -63,13 +65,14 @@ class Binding(Generic[P]):
         if self.has_body:
             if query:
                 raise self._no_query(query)
-            if not self.path_names and body:
-                if not isinstance(guard.parse(body), dict):
-                    raise BadRequest("The body must be a JSON object", code="invalid_json")
-                return body
             values = self._object(body)
+            fit = self.fit(values)
+            if not self.path_names and body:
+                return body if fit is values else orjson.dumps(fit)
+            values = dict(fit)
         else:
             values = self._query(query)
+            self.fit(values)
         for name in self.path_names:
             if name in values:
                 raise BadRequest(f"{name}: unknown field; it is part of the path", code="unknown_field", param=name, hint="Remove it")
@@ -79,8 +82,18 @@ class Binding(Generic[P]):
 
     def arguments(self, values: Mapping[str, Any]) -> bytes:
         """The JSON of the whole input of a tool or command line call."""
-        guard.check_value(dict(values))
-        return orjson.dumps(values)
+        fit = self.fit(dict(values))
+        guard.check_value(fit)
+        raw = orjson.dumps(fit)
+        # Choice: here null is absent for an optional field, at every door that is no HTTP. There OpenAPI says which fields take null.
+        return orjson.dumps(without_nulls(self._model, fit)) if b"null" in raw else raw
+
+    def fit(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values, or smaller ones that are refused with the same words; many unknown fields and lists that are too long end here."""
+        try:
+            return fitted(values, shape_of(self._model))
+        except TooMuch as problem:
+            raise teaching.refuse_excess(self._model, problem, self._headers) from None
 
     def validate(self, raw: bytes) -> P:
         """The typed input, or a BadRequest that teaches."""
@@ -90,8 +103,9 @@ class Binding(Generic[P]):
         try:
             return self._validate(raw)
         except ValidationError as error:
-            if not any(isinstance(detail["input"], float) for detail in error.errors(include_url=False)):
-                raise teaching.refuse(self._model, error, self._headers) from None
+            details = error.errors(include_url=False)
+            if not any(isinstance(detail["input"], float) for detail in details):
+                raise teaching.refuse_first(self._model, details, self._headers) from None
         try:
             return self._validate(orjson.dumps(guard.with_whole_numbers(raw)))
         except ValidationError as error:

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from registry.call import Call
 from registry.caller import Caller
 from registry.errors import OcsError, Refusal, StoreUnavailable
 from registry.limits import Scope
 from registry.narrowing import check_account
-from registry.policy import require
+from registry.policy import require, require_admin
 from registry.ports import Conclusion, Entry, Journal, Replayed, Site, Stored, Writes
 
 D = TypeVar("D")
@@ -26,6 +26,17 @@ def not_kept() -> OcsError:
         code="OUTCOME_UNKNOWN",
         outcome_unknown=True,
     )
+
+
+class Replacement(NamedTuple):
+    """Something live that a call would replace.
+
+    `sentence` tells whoever confirms what is replaced by what, what stops working and what the way back is. `state` is what is replaced
+    as it was seen, and what comes in its place where the input does not say it: the confirm token is good for that alone.
+    """
+
+    sentence: str
+    state: str
 
 
 class Context(Generic[D]):
@@ -49,6 +60,7 @@ class Context(Generic[D]):
         "personal",
         "reached_upstream",
         "released",
+        "replacement",
         "reply",
         "settled",
         "staged",
@@ -73,6 +85,7 @@ class Context(Generic[D]):
         self.note: str | None = None
         self.needed = 0
         self.personal = False
+        self.replacement: Replacement | None = None
         self.closing: Writes = []
         # A staged call, see `stage` and `dispatch`.
         self.staged = False
@@ -115,6 +128,27 @@ class Context(Generic[D]):
         """Refuse a caller without a scope that this input asks for; it is checked again in the transaction that moves a SIM or money."""
         require(scope, self.caller, site)
         self.needed |= int(scope)
+
+    def need_admin(self, what: str) -> None:
+        """Refuse a caller who is no admin, or whose credential was made without admin access: `what` begins the refusal."""
+        require_admin(self.caller, what)
+
+    def confirm_replacement(self, replacement: Replacement) -> None:
+        """Say that this call would replace something live: it takes an admin, who has confirmed just that. Said by access.
+
+        The handler must replace only what `replacement.state` was made of, by a condition in its transaction.
+        """
+        operation = self.call.operation
+        if not operation.confirmable:
+            raise RuntimeError(f"{operation.id}: declare what it replaces, so that its documents name the confirmation")
+        self.need_admin("Replacing " + (operation.replaces or "this"))
+        self.replacement = replacement
+
+    def record_change(self, change: str) -> None:
+        """Say in the audit row what this call changed of who gets money and SIMs; never a secret. Said by the handler or its write."""
+        if self.entry is None:
+            raise RuntimeError(f"{self.call.operation.id}: a call that reads changes nothing")
+        self.entry.change = change
 
     def of_account(self, account_id: int | None) -> None:
         """Say which account the thing at hand is in; refused when the credential is restricted to others."""

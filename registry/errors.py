@@ -62,6 +62,8 @@ class ConfirmTokenRequiredBody(TypedDict):
 class OcsErrorBody(Error):
     """The upstream charging system refused or failed; `ocs_code` is its own status code when it gave one.
 
+    400: other input is needed. 409: the state stands in the way. 502: calling again may help.
+
     `outcome_unknown`: what was asked for may have been done; it is not repeated by itself.
     """
 
@@ -196,6 +198,14 @@ class EndOfLife(Conflict):
     """The line has reached its end of life and takes no more changes."""
 
     code = "subscriber_end_of_life"
+    body_type = OcsErrorBody
+
+    def __init__(self, message: str, *, ocs_code: int | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.ocs_code = ocs_code
+
+    def fields(self) -> Mapping[str, object]:
+        return {} if self.ocs_code is None else {"ocs_code": self.ocs_code}
 
 
 class OrgNotConnected(Refusal):
@@ -357,6 +367,24 @@ class OcsError(ProviderError):
     def fields(self) -> Mapping[str, object]:
         known = {"ocs_code": self.ocs_code, "details": None if self.details is None else dict(self.details)}
         return {**{name: value for name, value in known.items() if value is not None}, **super().fields()}
+
+    def retold(self, message: str, *, code: str | None = None, hint: str | None = None) -> "OcsError":
+        """The same refusal, with the same status and ocs_code, in other words."""
+        return type(self)(message, ocs_code=self.ocs_code, code=code, hint=hint, details=self.details)
+
+
+class OcsBadRequest(OcsError):
+    """The charging system does not take this input; nothing was done, and the same call is refused again."""
+
+    status = 400
+    code = "invalid_request"
+
+
+class OcsConflict(OcsError):
+    """The state of things at the charging system stands in the way; nothing was done, and the same call is refused until it changes."""
+
+    status = 409
+    code = "conflict"
 
 
 class Unverifiable(Refusal):

@@ -11,6 +11,7 @@ from registry.catalogue import AnyOperation
 from registry.errors import Restricted
 from registry.model import Document
 from registry.narrowing import shows
+from registry.nulls import with_defaults
 from registry.pipeline import Pipeline
 from registry.schema import input_schema
 
@@ -57,7 +58,7 @@ class Inside:
             raise RuntimeError(f"{operation} changes something: no call from inside may")
         request, given = self.pipeline.ids.new("req_"), dict(arguments)
         if surface == "assistant":  # a model's context is small
-            given = {**found.tool_defaults, **given}
+            given = with_defaults(found.tool_defaults, given)
         call = Call(found, surface, request, caller=caller, arguments=given, progress=progress, covered=covered)
         return await gathered(await answer(self.pipeline, call, self._report), request)
 

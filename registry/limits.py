@@ -72,6 +72,14 @@ class Limits:
     public_per_minute: int = 60
     misses_per_minute: int = 10
     orders_per_minute: int = 10
+    refused_bytes: int = 4 << 20
+    """Of bodies that were refused, an organisation may send so many at once, and `refused_bytes_per_second` after that."""
+    refused_bytes_per_second: int = 256 << 10
+    public_refused_bytes: int = 1 << 20
+    """The same of an address, for whoever shows no credential."""
+    public_refused_bytes_per_second: int = 16 << 10
+    refused_bytes_least: int = 4 << 10
+    """What a small body counts for when it is refused."""
     burst_enabled: bool = True
     confirm_seconds: int = 120
     claim_days: int = 30

@@ -8,18 +8,22 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 
+class Secret:
+    """Marks a field, in its Annotated, that holds a credential: no command line is to hold it, and no refusal repeats it."""
+
+
 class Input(BaseModel):
     """One flat model serves all doors: unknown fields are refused, values keep the JSON type they came with."""
 
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True, frozen=True, use_attribute_docstrings=False)
 
-    null_removes: ClassVar[bool] = False
-    """Whether null asks for something that leaving the field out does not: a call with it is another call."""
+    null_clears: ClassVar[frozenset[str]] = frozenset()
+    """The optional fields whose null clears what is set, where leaving them out keeps it. Everywhere else null is absent."""
 
     @property
     def removed(self) -> Sequence[str]:
-        """The fields whose null means something."""
-        return sorted(name for name in self.model_fields_set if getattr(self, name) is None) if self.null_removes else ()
+        """The fields of this input that are to be cleared: a call that clears one is another call than one that leaves it out."""
+        return sorted(name for name in self.null_clears & self.model_fields_set if getattr(self, name) is None)
 
 
 class CamelInput(Input):

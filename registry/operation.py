@@ -11,7 +11,7 @@ from typing import Annotated, Any, Concatenate, Generic, TypeVar, Union, get_arg
 from typing_extensions import TypedDict, Unpack
 
 from registry.caller import Caller
-from registry.errors import Refusal
+from registry.errors import ProviderError, Refusal
 from registry.limits import Role, Scope
 from registry.model import Document, Events, Input, Passed
 
@@ -19,6 +19,8 @@ P = TypeVar("P", bound=Input)
 R = TypeVar("R")
 
 BODY_LIMIT = 256 * 1024
+OPEN_BODY_LIMIT = 8 * 1024
+"""Of an operation that anybody may call: its few short fields need no more, even if every character of them is escaped."""
 
 
 class Auth(StrEnum):
@@ -85,8 +87,10 @@ class Operation(Generic[P, R]):
     auth: Auth
     once: Once | None
     confirm: bool
+    replaces: str | None
     upstream: bool
     processor: bool
+    reaches_out: bool
     moves: bool
     organisation: bool
     charged: bool
@@ -109,14 +113,36 @@ class Operation(Generic[P, R]):
         return self.scope is Scope.READ or self.method == "GET"
 
     @property
+    def takes_body(self) -> bool:
+        """Whether fields may come as a body over HTTP."""
+        return self.method not in ("GET", "DELETE")
+
+    @property
     def destructive(self) -> bool:
         """May undo or overwrite what is there."""
-        return self.confirm or self.method == "DELETE"
+        return self.confirmable or self.method == "DELETE"
+
+    @property
+    def confirmable(self) -> bool:
+        """Takes a confirm token: every call asks for one, or those do that would replace what is live."""
+        return self.confirm or self.replaces is not None
 
     @property
     def provided(self) -> bool:
         """Asks an outside system: what it did is committed before, and what came of it afterwards."""
         return self.upstream or self.processor
+
+    @property
+    def repeatable(self) -> bool:
+        """The same call again has no further effect: it reads, has a key, or sets what is there to what it says."""
+        keyed = self.once is not None and self.once.required
+        adds = self.once is not None and self.once.shown  # a balance is raised with PUT
+        return self.read_only or keyed or (self.method in ("PUT", "PATCH", "DELETE") and not adds)
+
+    @property
+    def open_world(self) -> bool:
+        """Some calls of it reach a system that is not ours: the charging system, the payment processor, a model, a receiver of events."""
+        return self.provided or self.reaches_out or any(issubclass(each, ProviderError) for each in self.raises)
 
     @property
     def public(self) -> bool:
@@ -132,9 +158,14 @@ class Said(TypedDict, total=False):
 
     `upstream`: every call of it asks the charging system; `processor`: the payment processor. An operation that only some calls of
     reach one says neither, and stages those calls.
+    `reaches_out`: some calls of it ask somebody outside, although it says neither and raises nothing of theirs: it does without an answer,
+    or the answer comes later.
     `role`: what the caller must be in the organisation, on any tier.
+    `replaces`: what of an organisation some calls of it may replace while it is live. Such a call takes the role admin and a confirm
+    token; its access step finds out that it is one, and says so by `ctx.confirm_replacement`. All others are made at once, by anybody.
     `guessed`: knowing an id may be all that lets somebody in, so what is not found is counted by address.
     `also` is another status of success, with the same body: nothing new was made.
+    `body_limit`: bytes; unsaid, it depends on whether the caller needs a credential.
     `tool_defaults` are the values of a tool call that names none: a model's context is small.
     """
 
@@ -143,8 +174,10 @@ class Said(TypedDict, total=False):
     auth: Auth
     once: Once | None
     confirm: bool
+    replaces: str | None
     upstream: bool
     processor: bool
+    reaches_out: bool
     moves: bool
     organisation: bool
     charged: bool
@@ -159,7 +192,7 @@ class Said(TypedDict, total=False):
     proof: Callable[..., Awaitable[Caller]] | None
     raises: Iterable[type[Refusal]]
     examples: Iterable[Example]
-    body_limit: int
+    body_limit: int | None
     tool_defaults: Mapping[str, Any]
 
 
@@ -169,8 +202,10 @@ SILENT: Said = {
     "auth": Auth.BEARER,
     "once": None,
     "confirm": False,
+    "replaces": None,
     "upstream": False,
     "processor": False,
+    "reaches_out": False,
     "moves": False,
     "organisation": True,
     "charged": True,
@@ -185,7 +220,7 @@ SILENT: Said = {
     "proof": None,
     "raises": (),
     "examples": (),
-    "body_limit": BODY_LIMIT,
+    "body_limit": None,
     "tool_defaults": MappingProxyType({}),
 }
 
@@ -200,6 +235,7 @@ def operation(method: str, path: str, **said: Unpack[Said]) -> Callable[[Handler
         "once": declared["once"] or (OPTIONAL if writes and bearer else None),
         "organisation": declared["organisation"] and bearer,
         "charged": declared["charged"] and bearer,
+        "body_limit": declared["body_limit"] or (OPEN_BODY_LIMIT if auth in (Auth.PUBLIC, Auth.STOREFRONT_OPEN) else BODY_LIMIT),
         "tool": declared["tool"] and auth is Auth.BEARER,
         "raises": tuple(declared["raises"]),
         "examples": tuple(declared["examples"]),

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from registry.call import Call
 from registry.caller import Caller
@@ -11,6 +12,14 @@ from registry.limits import Limits
 from registry.policy import stamp
 from registry.ports import Site
 from registry.throttle import Throttle, Wait, network_of
+
+
+class Bucket(NamedTuple):
+    """A bucket's name, the tokens that it gains in a second, and how many it holds."""
+
+    key: str
+    rate: int
+    size: int
 
 
 @dataclass(slots=True)
@@ -81,6 +90,45 @@ class Pace:
         """One guess was wrong. Of many at once those that were let in together and are too many learn nothing either."""
         if call.identified is not None and call.identified.kind == "public":
             self._per_minute(f"miss:{network_of(call.client)}", self.limits.misses_per_minute)
+
+    def body(self, caller: Caller, client: str) -> None:
+        """Let a body be read, or refuse it unread: whoever sent too much that was refused waits until they may send again."""
+        bucket = self._refused_input(caller, client)
+        if bucket is None:
+            return
+        wait = self.buckets.wait(bucket.key, bucket.rate, bucket.size, self.clock.monotonic())
+        if wait is not None:
+            raise self._too_much_refused(bucket, wait)
+
+    def refused_body(self, caller: Caller, client: str, size: int) -> None:
+        """Charge a body of `size` bytes that was refused: it costs no quota, and would otherwise cost nothing."""
+        bucket = self._refused_input(caller, client)
+        if bucket is not None:
+            amount = max(size, self.limits.refused_bytes_least)
+            self.buckets.charge(bucket.key, amount, bucket.rate, bucket.size, self.clock.monotonic())
+
+    def _refused_input(self, caller: Caller, client: str) -> Bucket | None:
+        """Whose bucket it is: an organisation's or an address's; the deployment's own systems have none."""
+        limits = self.limits
+        if not limits.burst_enabled or caller.kind in ("internal", "storefront"):
+            return None
+        if caller.kind == "public" or not caller.owner:
+            return Bucket(f"bad-ip:{network_of(client)}", limits.public_refused_bytes_per_second, limits.public_refused_bytes)
+        return Bucket(f"bad:{caller.owner}", limits.refused_bytes_per_second, limits.refused_bytes)
+
+    def _too_much_refused(self, bucket: Bucket, wait: Wait) -> QuotaExceeded:
+        seconds = max(1, math.ceil(wait.seconds))
+        return QuotaExceeded(
+            f"Too many bodies from you were refused: {bucket.size} bytes of them may come at once, and {bucket.rate} a second after; "
+            f"wait {seconds} s",
+            code="rate_limited",
+            limit=bucket.size,
+            used=bucket.size,
+            reset_at=stamp(self.clock.now() + seconds),
+            retry_after=seconds,
+            upgrade_url=self.site.upgrade_url,
+            hint="Mend what the refusals named before you send it again; a larger tier does not change this",
+        )
 
     def _per_minute(self, key: str, size: int) -> None:
         if self.limits.burst_enabled:

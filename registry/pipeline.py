@@ -9,10 +9,12 @@ draws something from a provider is staged: open, then `ctx.dispatch`, which comm
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 import anyio
+import anyio.lowlevel
 import orjson
 from pydantic import BaseModel
 
@@ -25,6 +27,7 @@ from registry.clock import Clock
 from registry.context import Context, not_kept
 from registry.errors import ConfirmTokenRequired, Internal, NotFound, OcsError, ProviderError, Refusal, StoreUnavailable
 from registry.ids import Ids
+from registry.limits import Role
 from registry.model import Document, Input, Passed
 from registry.operation import Operation
 from registry.pace import Pace
@@ -33,6 +36,8 @@ from registry.restrictions import UNRESTRICTED
 
 D = TypeVar("D")
 HELD = 256
+LARGE = 32 * 1024
+"""Bytes of a body that takes a millisecond or more to read."""
 
 
 def encode(value: Any) -> bytes:
@@ -85,6 +90,7 @@ class Pipeline(Generic[D]):
         self.secrets, self.pace, self.site = secrets, pace, site
         self._bindings: dict[str, Binding[Any]] = {}
         self._held: dict[tuple[str, ...], frozenset[str]] = {}
+        self._large = anyio.Lock()
 
     async def run(self, call: Call) -> Reply:
         """One call from credential to answer."""
@@ -104,12 +110,17 @@ class Pipeline(Generic[D]):
         if operation.guessed:
             self.pace.guess(call, caller)
         if operation.proof is not None:
-            caller = call.identified = await operation.proof(self.deps, call, now)
+            self.pace.body(caller, call.client)
+            with self._charging(call):
+                caller = call.identified = await operation.proof(self.deps, call, now)
         await policy.authorize(call, caller, self.directory, self.site)
         held = caller.restrictions
         if held is not UNRESTRICTED:
             narrowing.check_operation(operation, held, self._inside(held.toolsets))
-        params = await self._validate(call)
+        if call.arguments is None and operation.takes_body:  # a tool's message was let in as one
+            self.pace.body(caller, call.client)
+        with self._charging(call):
+            params = await self._validate(call)
         if held is not UNRESTRICTED:
             narrowing.check_input(operation, params, held)
         context = Context(deps=self.deps, call=call, caller=caller, now=now, journal=self.journal, encode=encode)
@@ -123,8 +134,8 @@ class Pipeline(Generic[D]):
                 return self._replay(context, stored)
         if context.staged and not operation.provided:  # a replay reaches nothing
             self.pace.upstream(context.caller.owner)
-        if operation.confirm:
-            await self._confirm(call, entry, params)
+        if operation.confirm or context.replacement is not None:
+            await self._confirm(context, entry, params)
         try:
             run = self._provide if operation.provided or context.staged else self._write
             return await run(context, entry, params, granted)
@@ -134,6 +145,24 @@ class Pipeline(Generic[D]):
     def admit(self, caller: Caller) -> None:
         """Let a protocol message in that may turn out to be no call at all; the calls among them are counted again, as calls."""
         self.pace.message(caller)
+
+    def admit_body(self, caller: Caller, client: str) -> None:
+        """Let the body of such a message be read."""
+        self.pace.body(caller, client)
+
+    def charge_refused_body(self, caller: Caller, client: str, size: int) -> None:
+        """Charge a body that a door refused, or the pipeline for a reason that the door was told."""
+        self.pace.refused_body(caller, client, size)
+
+    @contextmanager
+    def _charging(self, call: Call) -> Generator[None]:
+        """Whoever sends a body that is refused has it charged, since such a call costs no quota."""
+        try:
+            yield
+        except Refusal:
+            if call.identified is not None and (call.raw is not None or call.surface == "mcp"):
+                self.pace.refused_body(call.identified, call.client, len(call.raw or b""))
+            raise
 
     def admit_public(self, client: str) -> None:
         """Let the reader of a public page in; pages and public operations share one count per address."""
@@ -171,7 +200,14 @@ class Pipeline(Generic[D]):
         policy.check_key(call)
         body = await call.body() if binding.has_body else b""
         query = call.query if call.operation.proof is None else ""  # what it holds was the proof's
-        return binding.validate(binding.gather(call.path, query, body) or b"{}")
+        if len(body) <= LARGE:
+            return binding.validate(binding.gather(call.path, query, body) or b"{}")
+        async with self._large:  # one at a time, and everybody else's turn after each step: a loop that is held is held for all
+            raw = binding.gather(call.path, query, body)
+            await anyio.lowlevel.checkpoint()
+            params = binding.validate(raw)
+            await anyio.lowlevel.checkpoint()
+            return params
 
     async def _access(self, operation: Operation[Any, Any], context: Context[D], params: Input) -> tuple[Any, ...]:
         """What depends on the input; a refusal that had to ask the upstream costs one call."""
@@ -281,8 +317,9 @@ class Pipeline(Generic[D]):
         finally:
             context.call.recorded = True
 
-    async def _confirm(self, call: Call, entry: Entry, params: Input) -> None:
+    async def _confirm(self, context: Context[D], entry: Entry, params: Input) -> None:
         """Without a token: mint one and stop. With one: it is consumed in the transaction that opens the call."""
+        call, replacement = context.call, context.replacement
         if call.confirm_token is not None:
             entry.confirm = hashlib.sha256(call.confirm_token.encode()).digest()
             return
@@ -290,13 +327,8 @@ class Pipeline(Generic[D]):
         seconds = self.pace.limits.confirm_seconds
         await self.journal.challenge(entry, hashlib.sha256(token.encode()).digest(), entry.now + seconds)
         operation = call.operation
-        fields = type(params).model_fields
-        removed = {fields[name].alias or name: "null" for name in params.removed}  # first: the end may be cut off
-        given = removed | params.model_dump(by_alias=True, exclude_none=True)
-        shown = ", ".join(f"{name} {value}" for name, value in given.items())
-        summary = operation.summary.rstrip(".")
         raise ConfirmTokenRequired(
-            f"This will {summary[:1].lower()}{summary[1:]}" + (f" ({shown[:200]})." if shown else "."),
+            consequence(operation, params) if replacement is None else replacement.sentence,
             confirm_token=token,
             expires_in_seconds=seconds,
             route=f"{operation.method} {operation.path}",
@@ -324,9 +356,12 @@ class Pipeline(Generic[D]):
 
     def _entry(self, context: Context[D], params: Input) -> Entry:
         call, caller, now = context.call, context.caller, context.now
+        replaces = context.replacement is not None
         operation, tier, period = call.operation, self.pace.limits.tiers[caller.tier], policy.period_of(now)
         once, own = operation.once, caller.restrictions.calls_per_day
         over: Callable[[int], Any] = lambda used: policy.over_quota(tier, used, period, self.site, now)  # noqa: E731
+        keyed = call.idempotency_key or operation.confirm or replaces
+        of_input = fingerprint(context, params) if keyed else b""
         return Entry(
             surface=call.surface,
             operation=operation.id,
@@ -335,11 +370,11 @@ class Pipeline(Generic[D]):
             principal=caller.principal,
             key_id=caller.key_id,
             scope=int(operation.scope) | context.needed,
-            recheck=operation.moves and caller.kind in ("key", "session"),
+            recheck=(operation.moves or replaces) and caller.kind in ("key", "session"),
             now=now,
             started=call.started,
             idempotency_key=call.idempotency_key,
-            fingerprint=fingerprint(context, params) if call.idempotency_key or operation.confirm else b"",
+            fingerprint=of_input,
             expires_at=None if once is None or once.forever else int(now) + self.pace.limits.claim_days * policy.DAY,
             confirm=None,
             cost=1 if operation.charged else 0,
@@ -347,6 +382,8 @@ class Pipeline(Generic[D]):
             limit=tier.calls_per_day,
             over_quota=over,
             key_limit=None if own is None else KeyLimit(caller.counter, own, policy.over_key_limit(own, period, self.site, now)),
+            confirm_fingerprint=confirm_fingerprint(context, of_input),
+            admin=replaces or operation.role is Role.ADMIN,
             staged=context.staged,
         )
 
@@ -361,6 +398,23 @@ class Pipeline(Generic[D]):
         if isinstance(result, Document):
             return Reply(stored.status, result.content, media_type=result.media_type, headers=dict(result.headers))
         return Reply(stored.status, stored.body, next_cursor=context.next_cursor, note=context.note)
+
+
+def consequence(operation: Operation[Any, Any], params: Input) -> str:
+    """What an operation that always asks first will do with this input, in one sentence."""
+    fields = type(params).model_fields
+    removed = {fields[name].alias or name: "null" for name in params.removed}  # first: the end may be cut off
+    given = removed | params.model_dump(by_alias=True, exclude_none=True)
+    shown = ", ".join(f"{name} {value}" for name, value in given.items())
+    summary = operation.summary.rstrip(".")
+    return f"This will {summary[:1].lower()}{summary[1:]}" + (f" ({shown[:200]})." if shown else ".")
+
+
+def confirm_fingerprint(context: Context[Any], input_fingerprint: bytes) -> bytes:
+    """What a confirm token is bound to: the input and, where the call replaces something live, what is replaced."""
+    if context.replacement is None:
+        return input_fingerprint
+    return hashlib.sha256(input_fingerprint + b"|" + context.replacement.state.encode()).digest()
 
 
 def fingerprint(context: Context[Any], params: Input) -> bytes:

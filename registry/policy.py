@@ -139,11 +139,11 @@ def require_carried(scope: Scope, caller: Caller, site: Site) -> None:
     raise UpgradeRequired(text, required_tier=needed, upgrade_url=site.upgrade_url)
 
 
-def require_role(role: Role | None, caller: Caller) -> None:
+def require_role(role: Role | None, caller: Caller, what: str = "This operation") -> None:
     """Refuse with 403 what only admins of the organisation may do, whatever its tier."""
     if role is Role.ADMIN and caller.role is not Role.ADMIN and caller.kind in ("key", "session", "local"):
         raise RoleRequired(
-            "This operation needs the role admin in your organisation, and you are a member; a larger tier does not change that",
+            f"{what} needs the role admin in your organisation, and you are a member; a larger tier does not change that",
             hint="Ask an admin of your organisation: list_members names them",
         )
 
@@ -155,6 +155,13 @@ def require_granted(scope: Scope, role: Role | None, caller: Caller) -> None:
         raise Restricted("This credential may only read, and this operation changes something")
     if not granted or (role is Role.ADMIN and caller.restrictions.no_admin):
         raise Restricted("This credential was made without admin access, which your organisation and your role carry")
+
+
+def require_admin(caller: Caller, what: str) -> None:
+    """Refuse with 403 what of an operation that is open to more only admins may do, with a credential that was made for it."""
+    require_role(Role.ADMIN, caller, what)
+    if caller.restrictions.no_admin:
+        raise Restricted(f"{what} needs admin access, and this credential was made without it; nothing was done")
 
 
 async def require_connection(caller: Caller, directory: Directory, site: Site) -> None:

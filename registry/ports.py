@@ -77,6 +77,12 @@ class Entry:
     limit: int
     over_quota: Callable[[int], QuotaExceeded]
     key_limit: KeyLimit | None = None
+    confirm_fingerprint: bytes = b""
+    """What the confirm token is bound to: the input and, where something live is replaced, what that was when it was seen."""
+    admin: bool = False
+    """The recheck asks for the role admin, too."""
+    change: str | None = None
+    """What the call changes of who gets money and SIMs, for the audit log."""
     staged: bool = False
     """Opened without being sent yet: until `dispatch` a refusal or a crash frees the key."""
     usage: Usage | None = None
@@ -91,7 +97,7 @@ class Entry:
 
 
 class Line(NamedTuple):
-    """One row of the audit log. Never arguments, never secrets."""
+    """One row of the audit log. Never arguments, never secrets; `change` says what it changed of who gets money and SIMs."""
 
     at: float
     organisation: str
@@ -103,6 +109,7 @@ class Line(NamedTuple):
     status: int
     milliseconds: float
     request_id: str
+    change: str | None = None
 
 
 class Claims(NamedTuple):

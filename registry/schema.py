@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 from pydantic import BaseModel, TypeAdapter
 
 from registry.operation import Operation
+from registry.spelling import shown
 
 Json = dict[str, Any]
 
@@ -23,7 +24,7 @@ HUGE = 1_000_000_000
 MANY = 8  # so many numbers are told once, in a description
 FORBIDDING = "\\x00"
 KEY: Json = {"type": "string", "description": "Same key, one effect; e.g. a UUID."}
-TOKEN: Json = {"type": "string", "description": "From the first answer, once the user agrees."}
+TOKEN: Json = {"type": "string", "description": "Of the first answer, if the user agrees."}
 
 
 class Answer(NamedTuple):
@@ -41,21 +42,26 @@ def input_schema(operation: Operation[Any, Any], defaults: Mapping[str, Any] | N
     schema = compact.of(raw)
     schema.pop("description", None)  # the tool has its own
     properties: Json = schema.setdefault("properties", {})
+    for name in operation.params.null_clears:
+        word = shown(name, operation.params.model_fields[name])
+        properties[word] = with_null(properties[word])
     for name, value in (defaults or {}).items():
         properties[name] = {**properties[name], "default": value}
     required: list[str] = schema.pop("required", [])
     once = operation.once
     if once is not None and (once.required or once.shown):
-        # Choice: elsewhere an optional key is taken too, but not shown: every definition is read by every model every time.
+        # Choice: elsewhere an optional key is taken too, but not shown: every definition is read by every model every time. What a schema
+        # shows is what a client may rely on; the service takes this one argument more.
         properties["idempotency_key"] = KEY
         required += ["idempotency_key"] if once.required else []
-    if operation.confirm:
+    if operation.confirmable:
         properties["confirm_token"] = TOKEN
-    shown: Json = {"type": "object", "properties": properties}
+    told: Json = {"type": "object", "properties": properties}
     if required:
-        shown["required"] = required
-    # Choice: that unknown arguments are refused is not spelled out in every definition: the refusal names the known ones.
-    return {**shown, **compact.kept()}
+        told["required"] = required
+    if schema.get("additionalProperties") is False:
+        told["additionalProperties"] = False
+    return {**told, **compact.kept()}
 
 
 @cache  # a type has one schema, and making it takes longer than most calls
@@ -138,18 +144,28 @@ def without_rules(schema: Json) -> Json:
 
 
 def says_nothing(key: str, value: Any, said: str) -> bool:
-    """A rule that no caller breaks by mistake, or that the description tells."""
+    """A rule that no caller breaks by mistake, or that the description tells; and what a switch is that is not set."""
+    if key == "default":
+        return value is False
     if key == "pattern":
         return FORBIDDING in value or "digits" in said
     if key == "enum":
         return len(value) > MANY and all(isinstance(each, int) for each in value)
     if key == "maximum":
         return value >= HUGE or str(value) in said
-    return (key == "minimum" and (value in OBVIOUS or value <= -HUGE)) or (key == "additionalProperties" and value is False)
+    return key == "minimum" and (value in OBVIOUS or value <= -HUGE)
+
+
+def with_null(schema: Json) -> Json:
+    """A field that takes null too, which clears it."""
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+    choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [schema["type"], "null"], **choices}
 
 
 def without_null(schema: Json) -> Json:
-    """An optional field once: absent and null mean the same where null is the default."""
+    """An optional field once: at these doors null is absent, but for the fields that it clears."""
     choices: list[Json] | None = schema.get("anyOf")
     if choices is None or "default" not in schema or schema["default"] is not None:
         return schema

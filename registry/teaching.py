@@ -1,7 +1,7 @@
 """A validation failure as one sentence: the field, the value seen, the rule, the fix."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias, get_args
 
@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails, ValidationError
 
 from registry import spelling
 from registry.errors import BadRequest
+from registry.input_shape import TooMuch
 from registry.model import FieldRule
 from registry.redaction import mask
 
@@ -42,8 +43,12 @@ RULES: Mapping[str, str] = {
 
 
 def refuse(model: type[BaseModel], error: ValidationError, headers: Mapping[str, str] = NO_HEADERS) -> BadRequest:
+    """The refusal of an input that pydantic found wrong."""
+    return refuse_first(model, error.errors(include_url=False), headers)
+
+
+def refuse_first(model: type[BaseModel], details: Sequence[ErrorDetails], headers: Mapping[str, str] = NO_HEADERS) -> BadRequest:
     """The first failure, told so that the caller can mend it; unknown fields go first, since they hide typing errors."""
-    details = error.errors(include_url=False)
     first = next((d for d in details if d["type"] == "extra_forbidden"), details[0])
     param = path_of(first["loc"]) or None
     if first["type"] == "extra_forbidden":
@@ -55,6 +60,14 @@ def refuse(model: type[BaseModel], error: ValidationError, headers: Mapping[str,
     secret = is_secret(model, first)
     told, hint = sentence(first, secret=secret), describe(model, first, secret=secret)
     return BadRequest(f"{shown or 'input'}: {told}{more}", param=shown, hint=hint)
+
+
+def refuse_excess(model: type[BaseModel], problem: TooMuch, headers: Mapping[str, str] = NO_HEADERS) -> BadRequest:
+    """The refusal of what was found by its count, in the words that pydantic's own error would have had."""
+    if problem.kind == "extra_forbidden":
+        return unknown(model, problem.loc, path_of(problem.loc), headers)
+    context = {"max_length": problem.most, "actual_length": len(problem.value)}
+    return refuse_first(model, [{"type": "too_long", "loc": problem.loc, "msg": "", "input": problem.value, "ctx": context}], headers)
 
 
 def broken(detail: ErrorDetails) -> BadRequest:

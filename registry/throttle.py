@@ -40,6 +40,14 @@ class Throttle:
             self._forget(now)
         return None
 
+    def charge(self, key: str, amount: float, rate: float, size: float, now: float) -> None:
+        """Take tokens that have been used already; the bucket may owe some afterwards."""
+        tokens, then, _ = self._buckets.get(key, (size, now, now))
+        tokens = min(size, tokens + max(0.0, now - then) * rate) - amount
+        self._buckets[key] = (tokens, now, now + (size - tokens) / rate)
+        if len(self._buckets) > CAPACITY:
+            self._forget(now)
+
     def wait(self, key: str, rate: float, size: float, now: float) -> Wait | None:
         """How long until there is a token, without taking it."""
         tokens, then, _ = self._buckets.get(key, (size, now, now))

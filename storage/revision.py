@@ -16,6 +16,8 @@ REVISIONS = (
     "0007",
     "0008",
     "0009",
+    "0010",
+    "0015",
 )  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
 

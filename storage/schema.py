@@ -37,6 +37,7 @@ from storage.people.identity_tables import (
 from storage.people.setup_tables import (
     AffiliateTable,
     CommissionTable,
+    FormerTokenTable,
     OnboardingTable,
     PlatformFeeTable,
     ReferralTable,
@@ -55,6 +56,7 @@ __all__ = [
     "CommissionTable",
     "CountryEntryTable",
     "EarlySightingTable",
+    "FormerTokenTable",
     "InboundPushTable",
     "InvitationTable",
     "MailTable",
@@ -200,7 +202,7 @@ class ConfirmTokenTable(Named, table=True):
 
 
 class AuditTable(Named, table=True):
-    """Who did what, and how it ended. Never arguments."""
+    """Who did what, and how it ended. Never arguments; `change` says what a call changed of who gets money and SIMs."""
 
     id: int | None = Field(default=None, sa_column=sa.Column(sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True))
     at: float = Field(sa_type=sa.Double, index=True)
@@ -213,6 +215,7 @@ class AuditTable(Named, table=True):
     status: int
     milliseconds: float = Field(sa_type=sa.Double)
     request_id: str = Field(sa_type=sa.Text)
+    change: str | None = Field(default=None, sa_type=sa.Text)
     __table_args__ = (
         sa.Index("audit_organisation", "organisation", "at", "id"),
         sa.Index("audit_operation", "organisation", "operation", "at", "id"),
@@ -289,7 +292,8 @@ class EventTable(Named, table=True):
 class WebhookEndpointTable(Named, table=True):
     """Where events are sent. Secrets are sealed; during a rotation the previous one signs as well.
 
-    One with a `schedule` takes that schedule's reports and nothing else, and no list of endpoints shows it.
+    One with a `schedule` takes that schedule's reports and nothing else, and no list of endpoints shows it. `proven` is 1 once it has
+    answered 2xx.
     """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
@@ -304,6 +308,17 @@ class WebhookEndpointTable(Named, table=True):
     replay_count: int
     created: int = Field(sa_type=sa.BigInteger)
     schedule: str | None = Field(default=None, sa_type=sa.Text)
+    proven: int = 0
+
+
+class WebhookReceiverTable(Named, table=True):
+    """A host that events are sent to, whoever's endpoints point at it, and how much it may be sent (receivers.py)."""
+
+    host: str = Field(primary_key=True, sa_type=sa.Text)
+    strict: int
+    open: int
+    at_ms: int = Field(sa_type=sa.BigInteger)
+    credit: int
 
 
 class DeliveryTable(Named, table=True):

@@ -15,6 +15,7 @@ from storage.money.connect_states import sweep_states
 from storage.money.payment_events import sweep_payment_events
 from storage.people.authorizations import sweep_authorizations
 from storage.people.browser_sessions import sweep_sessions
+from storage.people.former_tokens import sweep_former_tokens
 from storage.people.oauth_clients import sweep_clients
 from storage.people.refresh_tokens import sweep_refresh_tokens
 from storage.people.signing_keys import sweep_signing_keys
@@ -23,6 +24,7 @@ from storage.people.verifications import sweep_verifications
 from storage.shop.order_queue import sweep_pending
 from storage.store import Store
 from storage.sweep import swept
+from storage.webhooks.receivers import sweep_receivers
 from transports.chores import Chore
 
 EVERY_SECONDS = 60.0
@@ -58,12 +60,13 @@ def retention(store: Store, clock: Clock) -> Chore:
 
 
 async def forget_calls(store: Store, now: float) -> None:
-    """Looks at stocks, placed packages, confirm tokens, claims, the audit log, the processor's events and unpaid orders."""
+    """Looks at stocks, placed packages, confirm tokens, claims, the audit log, receivers, the processor's events and unpaid orders."""
     await store.write(sweep_looks, before=now - LOOKS_SECONDS)
     await store.write(sweep_placed, before=now - PLACED_SECONDS)
     await store.write(sweep_tokens, now=now)
     await swept(store, sweep_claims, before=now)
     await swept(store, sweep_audit, before=now - AUDIT_SECONDS)
+    await swept(store, sweep_receivers, before=now - DAY)
     await store.write(sweep_payment_events, before=now - PAYMENT_EVENTS_SECONDS)
     await store.write(sweep_pending, before=now - UNPAID_ORDERS_SECONDS)
 
@@ -79,7 +82,7 @@ async def forget_visits(store: Store, now: float) -> None:
 
 
 async def forget_logins(store: Store, now: float) -> None:
-    """What programs were let do, from the request to the grant, and the programs that nobody uses."""
+    """What programs were let do, from the request to the grant, the programs that nobody uses, and replaced own tokens."""
     await store.write(sweep_authorizations, now=now)
     await store.write(sweep_states, now=now)
     await store.write(sweep_refresh_tokens, now=now)
@@ -87,3 +90,4 @@ async def forget_logins(store: Store, now: float) -> None:
     await store.write(sweep_clients, before=now - STILLBORN_CLIENTS_SECONDS)
     await store.write(sweep_unused_clients, before=now - UNUSED_CLIENTS_SECONDS, now=now)
     await store.write(sweep_signing_keys, now=now)
+    await store.write(sweep_former_tokens, now=now)

@@ -192,7 +192,7 @@ def secrets_of(settings: Settings, ids: Ids) -> SharedSecrets:
 
 def opened(settings: Settings, ids: Ids, report: Callable[[str], None]) -> tuple[str, Keyring, Store]:
     """The keys and the database, migrated where it is ours alone."""
-    make_data_directory(settings)
+    make_data_directory(settings, report)
     text, keyring = checked_keyring(settings, ids, report)
     ensure_current(settings.store_url)
     return text, keyring, open_store(settings.store_url, pool=settings.database_pool)

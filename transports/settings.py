@@ -4,7 +4,7 @@ Our own thirty lines instead of pydantic-settings, whose import alone costs a th
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from registry.limits import Tier
 from transports.base_url import is_readable
+from transports.file_access import writable_by_others
 
 PREFIX = "SERVICE_"
 ATOM, LABEL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+", r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
@@ -334,8 +335,20 @@ def load_settings(environment: Mapping[str, str], *, env_file: Path | None = Non
     values = {name: value for name, value in named.items() if value != ""}
     values.update({name: value for name, value in overrides.items() if value is not None})  # pyright: ignore[reportCallIssue, reportArgumentType]  # overrides are typed values, not texts
     try:
-        return Settings.model_validate(values)
+        settings = Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = PREFIX + str(first["loc"][0]).upper() if first["loc"] else ""
         raise BadSettings(f"{name}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")) from None
+    if settings.env == "production":
+        refuse_open_files([] if env_file is None else [env_file], directory)
+    return settings
+
+
+def refuse_open_files(files: Sequence[Path], directory: str | None) -> None:
+    """Whoever may write where production's settings are read from sets its keys."""
+    secrets = [] if not directory else [Path(directory), *(path for path in Path(directory).iterdir() if path.is_file())]
+    found = [writable_by_others(path, whoever_owns=True) for path in (*files, *secrets) if path.exists()]
+    wrong = [each for each in found if each is not None]
+    if wrong:
+        raise BadSettings(f"{'; '.join(wrong)}. Production reads settings and keys from there")

@@ -7,11 +7,11 @@ from typing import Generic, TypeVar
 from clients.failure import NEVER_SENT, FailureKind
 from clients.ocs.address import Version
 from clients.ocs.envelope import details
-from clients.ocs.failure import OcsNotFound
+from clients.ocs.failure import OcsNotFound, OcsUnknownName
 from clients.ocs.settings import OcsSettings
-from clients.ocs.texts import UNKNOWN_OUTCOME, ZONE_METHOD, refusal_text
+from clients.ocs.texts import UNKNOWN_OUTCOME, ZONE_METHOD, meaning_of
 from clients.ocs.wire.members import Json
-from registry.errors import EndOfLife, OcsError, Refusal
+from registry.errors import EndOfLife, OcsBadRequest, OcsConflict, OcsError, Refusal
 
 T = TypeVar("T")
 OK, UNKNOWN_REQUEST, UNEXPECTED, NOT_FOUND, NOT_VISIBLE, END_OF_LIFE, TIMEOUT, TRAFFIC_LIMIT = 0, 1, 3, 6, 11, 17, 18, 100
@@ -48,20 +48,32 @@ class Fault:
 
 
 def refused(settings: OcsSettings, asked: Asked, code: int, payload: Json) -> Fault:
-    """The system answered with a status other than 0."""
-    text = refusal_text(code)
+    """The system answered with a status other than 0: it has done nothing, code 18 excepted."""
+    text = meaning_of(asked.method, code).text
     if code == TIMEOUT:
         return overdue(asked)
     if code == END_OF_LIFE:
-        return Fault(EndOfLife(text))
-    if code in (NOT_FOUND, NOT_VISIBLE):
-        return Fault(OcsNotFound(text, ocs_code=code))
+        return Fault(EndOfLife(text, ocs_code=code))
     if code == TRAFFIC_LIMIT:
         seconds = max(1, math.ceil(settings.backoff_seconds * 2))
         return Fault(OcsError(text, ocs_code=code, retry_after=seconds, before_execution=True), again=True, pause=True)
     if code == UNKNOWN_REQUEST and asked.method == settings.zone_method:
         text += ZONE_METHOD
-    return Fault(OcsError(text, ocs_code=code, details=details(payload)), again=code == UNEXPECTED)
+    return Fault(error_class(asked, code)(text, ocs_code=code, details=details(payload)), again=code == UNEXPECTED)
+
+
+def error_class(asked: Asked, code: int) -> type[OcsError]:
+    """Whether the caller has to send something else (400), to change something first (409), or may call again (502).
+
+    Choice: only a write's refusal is laid to its caller, whose input it carries. What a read names is often found by ourselves, so
+    the operation that knows that its caller named it says so.
+    """
+    cure = meaning_of(asked.method, code).cure
+    if code in (NOT_FOUND, NOT_VISIBLE):
+        return OcsUnknownName if asked.write else OcsNotFound
+    if not asked.write or cure == "repeat":
+        return OcsError
+    return OcsBadRequest if cure == "input" else OcsConflict
 
 
 def overdue(asked: Asked) -> Fault:

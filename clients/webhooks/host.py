@@ -34,6 +34,21 @@ def check_host(host: str, exempt: Sequence[Network]) -> bool:
     return False
 
 
+def canonical_host(host: str) -> str:
+    """One spelling for each host that may be registered: lower case, international labels as xn--, an IPv6 address in its short form."""
+    try:
+        return str(_ipv6(host)) if host.startswith("[") else _ascii(host)
+    except BadHost:
+        return host.lower()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether it is this machine."""
+    if host.startswith("["):
+        return canonical_host(host) == "::1"
+    return host.lower() == LOOPBACK_NAME or (host.startswith("127.") and _NUMBER.fullmatch(host.rsplit(".", 1)[-1]) is not None)
+
+
 def loopbacks(exempt: Sequence[Network]) -> list[str]:
     """The loopback addresses that the operator exempted."""
     return [str(address) for address in LOOPBACKS if exempted(address, exempt)]

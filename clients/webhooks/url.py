@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from clients.webhooks.addresses import Network
-from clients.webhooks.host import BadHost, check_host
+from clients.webhooks.host import BadHost, canonical_host, check_host, is_loopback
 
 LONGEST_URL = 2048
 WEB_PORTS = (80, 443)
+HOSTS_REMEMBERED = 4096
 FIRST_FREE_PORT = 1024
 _SHAPE = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.ASCII)
 _AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{1,5}))?", re.ASCII)
@@ -71,3 +73,13 @@ def _check_port(port: str | None, *, local: bool) -> None:
     low = number < FIRST_FREE_PORT and number not in WEB_PORTS and not local
     if low or not 0 < number <= 65535:
         raise BadUrl(f"port {number} is not accepted. Use 443, 80 or a port from {FIRST_FREE_PORT} to 65535.")
+
+
+@lru_cache(maxsize=HOSTS_REMEMBERED)
+def bounded_host(url: str) -> str | None:
+    """The host whose rate a delivery counts against, spelled in one way; nothing for this machine, which only an operator can open."""
+    shape = _SHAPE.fullmatch(url)
+    authority = None if shape is None else _AUTHORITY.fullmatch(shape["authority"])
+    if authority is None or not authority["host"]:
+        return None
+    return None if is_loopback(authority["host"]) else canonical_host(authority["host"])

@@ -11,6 +11,7 @@ from operations.services.network.line_range import SHORTEST, LineRange, RangeTyp
 from operations.services.network.passing import Data
 from operations.services.network.reached import Upstream
 from operations.services.network.visible import require_visible
+from registry.context import Replacement
 from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
@@ -21,15 +22,15 @@ Digits = Annotated[str, Field(pattern=r"^[0-9]{10,22}$")]
 class MoveRange(AccountRef):
     """Which lines go where. The path names the account they leave."""
 
-    range_type: Annotated[RangeType, Field(description="What the range is of.")]
-    range_start: Annotated[Digits, Field(description="First, 10-22 digits.")]
-    range_end: Annotated[Digits, Field(description="Last, as many digits.")]
+    range_type: Annotated[RangeType, Field(description="Kind of range.")]
+    range_start: Annotated[Digits, Field(description="10-22 digits.")]
+    range_end: Annotated[Digits, Field(description="10-22 digits.")]
     # Choice: accountId is the path's here, so the upstream's third spelling of the destination is not taken.
     dest_account: Annotated[
         UpstreamId, Field(validation_alias=AliasChoices("destAccount", "destAccountId"), description="Account they go to.")
     ]
-    src_account_id: Annotated[UpstreamId | None, Field(description="Same as accountId, if sent.")] = None
-    dest_network_profile_id: Annotated[UpstreamId | None, Field(description="Needed for another reseller's account.")] = None
+    src_account_id: Annotated[UpstreamId | None, Field(description="As accountId.")] = None
+    dest_network_profile_id: Annotated[UpstreamId | None, Field(description="For another reseller.")] = None
 
 
 class Moved(TypedDict):
@@ -46,13 +47,14 @@ class Move(NamedTuple):
 
 
 async def may_move(ctx: Ctx, params: MoveRange) -> Move:
-    """Both accounts are the caller's, and so is every single line in the range."""
+    """Both accounts are the caller's, and so is every single line in the range; an admin confirms that lines leave their reseller."""
     range_ = range_of(params)
     if params.dest_account == params.account_id and params.dest_network_profile_id is None:
         raise BadRequest("destAccount: the lines are there already", param="destAccount", hint="Name another account, or a network profile")
     upstream = (await own_account(ctx, params)).upstream
     await require_account(upstream, params.dest_account, "destAccount")
-    await check_profile(upstream, params)
+    source, destination = await resellers_of(upstream, params)
+    await check_profile(upstream, params, source, destination)
     found = await members(upstream, range_)
     # Choice: lines that are in the destination already do not stop a move; else a repeated call could not be told its answer.
     if not found or any(row.get("accountId") not in (params.account_id, params.dest_account) for row in found):
@@ -61,6 +63,8 @@ async def may_move(ctx: Ctx, params: MoveRange) -> Move:
             param="rangeStart",
             hint="list_subscribers names the account's lines: move a range that holds nothing else",
         )
+    if source != destination:
+        ctx.confirm_replacement(leaving(params, source, destination))
     return Move(upstream, range_)
 
 
@@ -88,12 +92,26 @@ def range_of(params: MoveRange) -> LineRange:
     return range_
 
 
-async def check_profile(upstream: Upstream, params: MoveRange) -> None:
-    """A named profile is one of the destination's reseller; another reseller's account cannot do without."""
+def leaving(params: MoveRange, source: int | None, destination: int | None) -> Replacement:
+    """The question before lines go to another reseller."""
+    return Replacement(
+        f"This will move the lines {params.range_start} to {params.range_end} ({params.range_type}) from account {params.account_id} of "
+        f"the reseller {source} to account {params.dest_account} of the reseller {destination}. They lose all packages at "
+        "once, and its prices and profiles hold for them. Moving them back does not bring the packages back.",
+        f"{source}|{destination}",
+    )
+
+
+async def resellers_of(upstream: Upstream, params: MoveRange) -> tuple[int | None, int | None]:
+    """Whose the account is that the lines leave, and whose the one that they go to."""
     if upstream.managed:
-        source = destination = await upstream.reseller_id()
-    else:
-        source, destination = await reseller_of(upstream, params.account_id), await reseller_of(upstream, params.dest_account)
+        own = await upstream.reseller_id()
+        return own, own
+    return await reseller_of(upstream, params.account_id), await reseller_of(upstream, params.dest_account)
+
+
+async def check_profile(upstream: Upstream, params: MoveRange, source: int | None, destination: int | None) -> None:
+    """A named profile is one of the destination's reseller; another reseller's account cannot do without."""
     wanted = params.dest_network_profile_id
     if wanted is not None:
         await require_visible(
@@ -125,6 +143,7 @@ async def reseller_of(upstream: Upstream, account: int) -> int | None:
     scope=Scope.WRITE,
     upstream=True,
     moves=True,
+    replaces="the reseller that lines belong to",
     operator=True,
     title="Move lines to another account",
     access=may_move,
@@ -144,12 +163,12 @@ async def reseller_of(upstream: Upstream, account: int) -> int | None:
     ],
 )
 async def move_subscriber_range_to_account(ctx: Ctx, params: MoveRange, move: Move) -> Data[Moved]:
-    """Move a range of lines from one of your accounts to another.
+    """Move a range of lines between your accounts.
 
-    Up to 1000 lines, none of others among them. To another reseller's account they lose all packages.
+    Up to 1000 lines, all yours. Packages do not go to another reseller; an admin confirms.
 
-    The ends share at least their first 13 digits (ICCID) or 10 digits (IMSI). With `destNetworkProfileId` the profile changes too, also
-    within one account.
+    Packages are lost where the destination is another reseller's account. The ends share at least their first 13 digits (ICCID) or 10
+    digits (IMSI). With `destNetworkProfileId` the profile changes too, also within one account.
     """
     moved = await move.upstream.ocs.subscriber.move_range(
         move.range.kind,

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import FailFast, Field, model_validator
 
 from clients.model.failure import ModelError, ModelFailure
 from clients.model.port import Message, Model
@@ -32,7 +32,9 @@ class Said(Input):
 class Chat(Input):
     """A conversation so far; it is kept nowhere, so the whole of it is sent each time."""
 
-    messages: Annotated[list[Said], Field(min_length=1, max_length=64, description="1-64 messages, oldest first; the last is the user's.")]
+    messages: Annotated[
+        list[Said], FailFast(), Field(min_length=1, max_length=64, description="1-64 messages, oldest first; the last is the user's.")
+    ]
     model: Annotated[Name | None, Field(description="Another than the default model.")] = None
 
     @model_validator(mode="after")

@@ -50,7 +50,7 @@ EXAMPLE: Insights = {
 }
 
 
-@operation("POST", "/v1/ai/insights", title="Get insights", examples=[Example("Of all accounts", {}, EXAMPLE)])
+@operation("POST", "/v1/ai/insights", reaches_out=True, title="Get insights", examples=[Example("Of all accounts", {}, EXAMPLE)])
 async def ai_insights(ctx: Ctx, params: Whose) -> Insights:
     """Get cards about the state of the fleet, from figures that were just measured.
 

@@ -5,7 +5,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.services.payments.connect import own_dashboard, require_account
 from registry.errors import Conflict
-from registry.limits import Scope
+from registry.limits import Role, Scope
 from registry.model import Nothing
 from registry.operation import Example, operation
 from storage.money.connect import Connected
@@ -31,6 +31,7 @@ async def express_account(ctx: Ctx, params: Nothing) -> Connected:
     "POST",
     "/v1/operator-billing/connect/dashboard-link",
     scope=Scope.WRITE,
+    role=Role.ADMIN,
     processor=True,
     title="Get dashboard link",
     access=express_account,
@@ -42,7 +43,8 @@ async def operator_billing_connect_dashboard_link(ctx: Ctx, params: Nothing, acc
 
     Give it to nobody: whoever opens it first is in. It works once, for a few minutes.
 
-    Express accounts only; the owner of a Standard account signs in at the processor.
+    For admins, since the bank account that is paid can be changed there. Express accounts only; the owner of a Standard account signs in
+    at the processor.
     """
     del params
     ctx.reached_upstream = True

@@ -9,14 +9,16 @@ from clients.payments.records import Account
 from operations.billing.oauth_begin import digest_of
 from operations.deps import Ctx
 from operations.services.payments.connect import account_of
+from operations.services.payments.connect_onboarding import REPLACES, check_let_in
 from operations.services.payments.connect_status import kind_of, status_of
 from operations.services.payments.connect_view import ACTIVE, ConnectStatus, catch_up, shown
+from registry.context import Replacement
 from registry.errors import BadRequest, Conflict, NotFound, Refusal
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
 from registry.payments_errors import PaymentsError
-from storage.money.connect import attach_account, organisation_of_account
+from storage.money.connect import Connected, attach_account, organisation_of_account
 from storage.money.connect_states import use_state
 
 
@@ -31,10 +33,40 @@ class ConsentGiven(Input):
     ]
 
 
+async def may_attach(ctx: Ctx, params: ConsentGiven) -> Connected | None:
+    """The account that takes payments and that the processor does not let the service into any more, where there is one.
+
+    An admin confirms that another account takes its place. Nothing else that is live gives way.
+    """
+    del params
+    account = await account_of(ctx)
+    if account is None or account.status != "active":
+        return None
+    try:
+        await check_let_in(ctx.deps, account)
+    except AccountDetached:
+        ctx.confirm_replacement(other_account_instead(account))
+        return account
+    return None
+
+
+def other_account_instead(gone: Connected) -> Replacement:
+    """The question before an account that was paid gives way to one that its owner brings."""
+    return Replacement(
+        f"This will attach the account whose owner has consented in place of {gone.account}, which took payments and which the "
+        "payment processor does not let the service into any more. What is paid from then on goes to its owner; invoices and orders "
+        "that wait for a payment to the former one are not paid by it. The way back is to disconnect the new account at the processor, and "
+        "to connect the former one with operator_billing_connect_oauth_begin.",
+        gone.account,
+    )
+
+
 @operation(
     "POST",
     "/v1/operator-billing/connect/oauth/complete",
     scope=Scope.WRITE,
+    replaces=REPLACES,
+    access=may_attach,
     processor=True,
     title="Complete OAuth connection",
     raises=[BadRequest, Conflict],
@@ -46,15 +78,16 @@ class ConsentGiven(Input):
         )
     ],
 )
-async def operator_billing_connect_oauth_complete(ctx: Ctx, params: ConsentGiven) -> ConnectStatus:
+async def operator_billing_connect_oauth_complete(ctx: Ctx, params: ConsentGiven, replaceable: Connected | None) -> ConnectStatus:
     """Finish OAuth: attach the account whose owner consented.
 
     Takes `code` and `state` of the page that the browser came back to. The state is used up by this call, whatever comes of it: after
     a refusal begin again.
 
     An account is connected to one organisation, and an organisation to one account: otherwise the answer is 409 and nothing changes.
-    An Express account whose onboarding was never finished gives way to the new one, and so does an account whose owner let the service
-    go at the processor. Where the processor does not let the service into the new one, the answer is 502 and nothing is attached.
+    An Express account whose onboarding was never finished gives way to the new one, and so does an account whose owner let the service go
+    at the processor; where that one took payments, only an admin may attach another, who confirms it first. Where the processor does not
+    let the service into the new one, the answer is 502 and nothing is attached.
     """
     deps, organisation = ctx.deps, ctx.organisation
     used = await deps.store.write(
@@ -69,12 +102,14 @@ async def operator_billing_connect_oauth_complete(ctx: Ctx, params: ConsentGiven
     asked, ctx.reached_upstream = deps.clock.now(), True
     account = await told_of(ctx, await deps.payments.attach(params.code))
     said = {"account": account.id, "kind": kind_of(account), "status": status_of(account)}
-    before = await giving_way(ctx, account.id)
+    before = await giving_way(ctx, account.id, replaceable)
     attached = await deps.store.write(
-        attach_account, organisation=organisation, **said, as_of=asked, now=deps.clock.now(), **before._asdict()
+        attach_account, organisation=organisation, **said, as_of=asked, now=deps.clock.now(), replacing=before.replacing, gone=before.gone
     )
     if not attached:
         raise await not_attached(ctx, account.id)
+    if before.account != account.id:
+        ctx.record_change(f"payment account {before.account or 'none'} -> {account.id}")
     await catch_up(deps, organisation, account.id)
     return await shown(deps, organisation, account)
 
@@ -102,11 +137,12 @@ def not_let_in() -> PaymentsError:
 class GivingWay(NamedTuple):
     """The organisation's account, where a new one may take its place: nobody has finished it, or the service was let out of it."""
 
+    account: str | None = None
     replacing: str | None = None
     gone: str | None = None
 
 
-async def giving_way(ctx: Ctx, new: str) -> GivingWay:
+async def giving_way(ctx: Ctx, new: str, replaceable: Connected | None) -> GivingWay:
     """What the processor says of the account that the organisation has.
 
     Choice: what was begun with begin and never finished may be replaced, and what the processor says is out of the service's reach, whose
@@ -114,15 +150,16 @@ async def giving_way(ctx: Ctx, new: str) -> GivingWay:
     """
     found = await account_of(ctx)
     if found is None or found.account == new:
-        return GivingWay()
+        return GivingWay(None if found is None else new)
     try:
         account = await ctx.deps.payments.find_account(found.account)
     except AccountDetached:
-        return GivingWay(gone=found.account)
+        confirmed = found.status != "active" or (replaceable is not None and replaceable.account == found.account)
+        return GivingWay(found.account, gone=found.account if confirmed else None)
     except Refusal:
-        return GivingWay()
+        return GivingWay(found.account)
     unfinished = found.kind == "express" and found.status == "pending" and not account.details_submitted
-    return GivingWay(replacing=found.account if unfinished else None)
+    return GivingWay(found.account, replacing=found.account if unfinished else None)
 
 
 async def not_attached(ctx: Ctx, account: str) -> Conflict:

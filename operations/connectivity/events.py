@@ -143,6 +143,7 @@ async def get_connectivity_event(ctx: Ctx, params: EventRef) -> Event:
 @operation(
     "POST",
     "/v1/connectivity/events/{id}/retry",
+    reaches_out=True,
     scope=Scope.ANY,
     title="Retry event",
     raises=[NotFound, QuotaExceeded],

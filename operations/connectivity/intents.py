@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from operations.connectivity.intent_view import intent_of, shown
 from operations.connectivity.plan_choice import LiveChoice, choose_plan, live_plan, still_own
 from operations.connectivity.plans import TEST_PLANS
-from operations.connectivity.shapes import Intent, IntentId, Plan
+from operations.connectivity.shapes import Intent, IntentId, Plan, without_codes
 from operations.deps import Ctx
 from operations.services.issuing.intent_purpose import IntentPurpose, processing
 from operations.services.issuing.issuance import Issue, issue_test
@@ -75,6 +75,7 @@ class IntentPage(Input):
 
     limit: Limit = 20
     starting_after: StartingAfter = None
+    activation_codes: Annotated[bool, Field(description="With what installs each eSIM; get_connectivity_intent has it of one.")] = True
 
 
 EXAMPLE: Intent = {
@@ -154,13 +155,15 @@ async def create_connectivity_intent(ctx: Ctx, params: NewIntent, plan: Plan | L
     "GET",
     "/v1/connectivity/intents",
     title="List intents",
+    tool_defaults={"activation_codes": False},
     examples=[Example("The newest intent", {"limit": 1}, {"object": "list", "data": [EXAMPLE], "has_more": True})],
 )
 async def list_connectivity_intents(ctx: Ctx, params: IntentPage) -> ListOf[Intent]:
-    """List your intents with their eSIMs (activation codes included), newest first."""
+    """List your intents with their eSIMs, newest first."""
     read = ctx.deps.store.read
     rows = await read(list_intents, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
-    return page([intent_of(row, ctx.deps.keyring) for row in rows], params.limit)
+    intents = [intent_of(row, ctx.deps.keyring) for row in rows]
+    return page(intents if params.activation_codes else [without_codes(each) for each in intents], params.limit)
 
 
 @operation(
@@ -171,7 +174,7 @@ async def list_connectivity_intents(ctx: Ctx, params: IntentPage) -> ListOf[Inte
     examples=[Example("Read an intent and its activation code", {"id": EXAMPLE["id"]}, EXAMPLE)],
 )
 async def get_connectivity_intent(ctx: Ctx, params: IntentRef) -> Intent:
-    """Get one intent with its status, plan and eSIM."""
+    """Get one intent with its status, plan and eSIM, activation code included."""
     return intent_of(await read_intent(ctx, params.id), ctx.deps.keyring)
 
 

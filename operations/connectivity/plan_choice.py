@@ -11,7 +11,7 @@ from operations.services.issuing.purpose import require_kept
 from operations.services.network.reached import AccountGone, Upstream
 from operations.services.network.templates import find_template
 from operations.services.network.upstream import reach
-from registry.errors import NotFound, OcsError, OrgNotConnected, UpgradeRequired
+from registry.errors import NotFound, OcsConflict, OrgNotConnected, UpgradeRequired
 from registry.limits import Scope
 from registry.policy import require_connection
 from storage.issuing.issuance import IssuanceRow
@@ -102,7 +102,11 @@ async def own_account(upstream: Upstream) -> int:
     accounts = await upstream.accounts()
     found = accounts[0].get("id") if accounts else None
     if found is None:
-        raise OcsError("The charging system knows no account of your token, so there is nothing to draw from", before_execution=True)
+        raise OcsConflict(
+            "The charging system knows no account of your token, so there is nothing to draw from",
+            hint="Have your provider make one, or define the product with the account_id to draw from",
+            before_execution=True,
+        )
     return found
 
 

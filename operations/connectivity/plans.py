@@ -53,6 +53,7 @@ class PlanPage(Input):
 @operation(
     "GET",
     "/v1/connectivity/plans",
+    reaches_out=True,
     title="List plans",
     examples=[
         Example(

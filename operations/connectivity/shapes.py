@@ -33,13 +33,16 @@ class Plan(TypedDict):
 
 
 class Esim(TypedDict):
-    """A SIM profile to download. Whoever holds the activation code can install it: treat it as a secret."""
+    """A SIM profile to download. Whoever holds the activation code can install it: treat it as a secret.
+
+    A list without `activation_codes` leaves out what installs it.
+    """
 
     iccid: str
-    activation_code: str | None
-    qr_code: str | None
+    activation_code: NotRequired[str | None]
+    qr_code: NotRequired[str | None]
     smdp_address: str | None
-    matching_id: str | None
+    matching_id: NotRequired[str | None]
 
 
 class IntentError(TypedDict):
@@ -69,6 +72,12 @@ class Intent(TypedDict):
             str, Field(description="In the answer that issued it: another key or intent of yours for this template has an unknown outcome")
         ]
     ]
+
+
+def without_codes(intent: Intent) -> Intent:
+    """The intent without what installs its eSIM."""
+    esim = intent["esim"]
+    return intent if esim is None else {**intent, "esim": {"iccid": esim["iccid"], "smdp_address": esim["smdp_address"]}}
 
 
 class UsageRecord(TypedDict):

@@ -17,7 +17,7 @@ from registry.operation import Example, operation
 from registry.redaction import mask
 from storage.connection import Connection
 from storage.secrets.sealed_fields import webhook_secret_field
-from storage.webhooks.deliveries import replay, replay_one
+from storage.webhooks.deliveries import Requeued, replay, replay_one
 from storage.webhooks.endpoints import (
     MOST_ENDPOINTS,
     EndpointRow,
@@ -51,7 +51,9 @@ class Replay(EndpointRef):
 
     # Choice: Unix seconds, the unit of an event's `created`.
     since: Annotated[int | None, Field(ge=0, le=2**40, description="Unix seconds: only what was queued since then.")] = None
-    delivery: Annotated[str | None, Field(max_length=64, description="Only this one, dlv_..., failed or delivered; not with since.")] = None
+    delivery: Annotated[str | None, Field(max_length=64, description="Only this one, dlv_..., whatever became of it; not with since.")] = (
+        None
+    )
 
 
 class WebhookEndpoint(TypedDict):
@@ -74,10 +76,11 @@ class DeletedEndpoint(TypedDict):
 
 
 class Replayed(TypedDict):
-    """How many deliveries are on their way again."""
+    """How many deliveries that had ended, and how many that waited for a later attempt, are on their way now."""
 
     object: Literal["connectivity.replay"]
     replayed: int
+    brought_forward: int
 
 
 ID = "we_01k0a8w7zv6q4k3m2n1p0r9s8t"
@@ -230,23 +233,33 @@ def enable(connection: Connection, *, endpoint: str, organisation: str) -> Webho
 @operation(
     "POST",
     "/v1/connectivity/webhook_endpoints/{id}/replay",
+    reaches_out=True,
     scope=Scope.ANY,
     title="Replay failed deliveries",
     raises=[NotFound, Conflict, QuotaExceeded],
     examples=[
-        Example("Catch up after an outage", {"id": ID, "since": 1_795_166_400}, {"object": "connectivity.replay", "replayed": 12}),
-        Example("Send one delivery again", {"id": ID, "delivery": DELIVERY}, {"object": "connectivity.replay", "replayed": 1}),
+        Example(
+            "Catch up after an outage",
+            {"id": ID, "since": 1_795_166_400},
+            {"object": "connectivity.replay", "replayed": 12, "brought_forward": 3},
+        ),
+        Example(
+            "Send one delivery again",
+            {"id": ID, "delivery": DELIVERY},
+            {"object": "connectivity.replay", "replayed": 1, "brought_forward": 0},
+        ),
     ],
 )
 async def replay_failed_deliveries(ctx: Ctx, params: Replay) -> Replayed:
-    """Send an endpoint's failed deliveries again, or one delivery.
+    """Send an endpoint's failed and waiting deliveries now, or one delivery.
 
     The endpoint must be enabled. At most 10 a minute.
 
-    Answers how many are on their way. A call takes the 10,000 that failed first; where `replayed` is 10000, repeat it for the rest. Each
-    starts its schedule of ten attempts again, under the same `webhook-id`; attempts keep their numbers. The eleventh call of a minute
-    for one endpoint is 429 `rate_limited`. One delivery named by `delivery` (the deliveries of an event show their ids) is sent again
-    though it had arrived; one that is pending counts 0 and is not doubled.
+    `replayed` had failed and are sent again; `brought_forward` waited for a later attempt and are sent now. A call takes 10,000 of each,
+    those first that were first; where a figure is 10000, repeat it for the rest. Each starts its schedule of ten attempts again, under
+    the same `webhook-id`; attempts keep their numbers. The eleventh call of a minute for one endpoint is 429 `rate_limited`. One
+    delivery named by `delivery` (the deliveries of an event show their ids) is sent again though it had arrived. What is due or under
+    way already counts in neither figure and is not doubled.
     """
     if params.since is not None and params.delivery is not None:
         raise BadRequest(
@@ -283,11 +296,12 @@ def restart(
         )
     if not count_replay(connection, endpoint=endpoint, organisation=organisation, minute=minute_of(now), most=REPLAYS_PER_MINUTE):
         raise too_often(f"{endpoint} was replayed", most=REPLAYS_PER_MINUTE, now=now, upgrade_url=upgrade_url)
-    return {"object": "connectivity.replay", "replayed": requeue(connection, endpoint, since_ms, delivery, int(now * 1000))}
+    queued = requeue(connection, endpoint, since_ms, delivery, int(now * 1000))
+    return {"object": "connectivity.replay", "replayed": queued.ended, "brought_forward": queued.waiting}
 
 
-def requeue(connection: Connection, endpoint: str, since_ms: int, delivery: str | None, now_ms: int) -> int:
-    """What has failed, or the one delivery; how many."""
+def requeue(connection: Connection, endpoint: str, since_ms: int, delivery: str | None, now_ms: int) -> Requeued:
+    """What has failed or waits, or the one delivery; how many."""
     if delivery is None:
         return replay(connection, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
     replayed = replay_one(connection, endpoint=endpoint, delivery=delivery, now_ms=now_ms)

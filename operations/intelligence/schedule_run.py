@@ -14,6 +14,7 @@ from storage.reports.schedule_reports import HOUR, RUNS_PER_HOUR, ask_report, re
 @operation(
     "POST",
     "/v1/intelligence/schedules/{id}/run",
+    reaches_out=True,
     scope=Scope.WRITE,
     status=201,
     title="Run schedule now",

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from clients.webhooks.signature import SECRET_BYTES, new_secret
 from operations.deps import Ctx
 from operations.intelligence.scheduling.cron_rules import first_boundary
-from operations.intelligence.scheduling.input import Composite, checked_input
+from operations.intelligence.scheduling.input import Composite, CompositeInput, checked_input
 from operations.services.secret_token import digest_of, new_token
 from operations.services.webhooks.webhook_address import check_address
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
@@ -39,7 +39,7 @@ class NewSchedules(Input):
     """What to run, when, and who is told."""
 
     composite: Annotated[Composite, Field(description="Which report to make: the operation of this name.")]
-    input: Annotated[dict[str, JsonValue], Field(description="That operation's input.", default_factory=dict)]
+    input: Annotated[CompositeInput, Field(description="That operation's input.", default_factory=dict)]
     cron: Annotated[str, Field(max_length=100, description="Minute hour day month weekday; 15 minutes apart or more.")]
     timezone: Annotated[str, Field(max_length=64, description="IANA name, Europe/Berlin.")] = "UTC"
     webhook_url: Annotated[str | None, Field(description="https URL of a public host that is told of each report.")] = None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, FailFast, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
@@ -59,7 +59,9 @@ class NewCdrEvent(Input):
 class CdrBatch(Input):
     """Records to store."""
 
-    events: Annotated[list[NewCdrEvent], Field(min_length=1, max_length=MOST_EVENTS, description="1-1000 records, in any order.")]
+    events: Annotated[
+        list[NewCdrEvent], FailFast(), Field(min_length=1, max_length=MOST_EVENTS, description="1-1000 records, in any order.")
+    ]
 
 
 class CdrIngested(TypedDict):

@@ -55,7 +55,7 @@ Notes = Annotated[
 class InvoiceChange(InvoiceRef):
     """What to change; what is left out stays, null removes."""
 
-    null_removes: ClassVar[bool] = True
+    null_clears: ClassVar[frozenset[str]] = frozenset({"recipient_name", "recipient_email", "notes", "due_at"})
 
     status: Annotated[
         Literal["draft", "sent"],

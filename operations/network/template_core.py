@@ -12,18 +12,19 @@ from operations.network.template_shapes import TemplateRef, TemplateRow, changed
 from operations.services.network.accounts import UpstreamId
 from operations.services.network.passing import Data
 from operations.services.network.reached import Upstream
-from registry.errors import NotFound, OcsError
+from operations.services.network.refused_field import naming_field
+from registry.errors import BadRequest, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
-IMPOSSIBLE = 14
+DUPLICATE, IMPOSSIBLE = 4, 14
 MANDATORY = {"name": "name", "location_zone_id": "locationZoneId", "validity_days": "validityDays"}
 
 
 class CoreChange(Limits, TemplateRef):
     """What changes; null removes a limit, what is absent stays."""
 
-    null_removes: ClassVar[bool] = True
+    null_clears: ClassVar[frozenset[str]] = frozenset({*Limits.model_fields, "esim_sponsor"})
 
     name: Annotated[
         TemplateName | None, Field(validation_alias=AliasChoices("name", "prepaidpackagetemplatename"), description="Unique.")
@@ -39,12 +40,9 @@ class CoreChange(Limits, TemplateRef):
 
     @model_validator(mode="after")
     def check(self) -> "CoreChange":
-        """Something has to change, and a template keeps a name, a zone and a duration."""
-        if not self.model_fields_set - {"template_id"}:
+        """Something has to change. A template keeps a name, a zone and a duration: null leaves them as they are."""
+        if len(given(self)) == 1:
             raise ValueError("give at least one field besides templateId: name, locationZoneId, validityDays, dataLimit, cost, ...")
-        for name, spoken in MANDATORY.items():
-            if name in self.model_fields_set and getattr(self, name) is None:
-                raise ValueError(f"{spoken}: null; a template cannot be without it. Leave it out to keep it")
         return self
 
 
@@ -73,10 +71,10 @@ async def merge(ctx: Ctx, params: CoreChange) -> Merged:
     fields = sent(core, changes, {"prepaidpackagetemplateid": id, "resellerid": reseller})
     missing = [name for name in MANDATORY if fields.get(CORE[name]) is None]
     if missing:
-        raise OcsError(
+        raise BadRequest(
             f"The charging system does not show the template's {', '.join(missing)}, so the rest cannot be kept; nothing was changed",
+            param=MANDATORY[missing[0]],
             hint=f"Send {', '.join(MANDATORY[name] for name in missing)} too",
-            before_execution=True,
         )
     return Merged(upstream, fields, params.location_zone_id not in (None, row.get("locationzoneid")))
 
@@ -112,9 +110,10 @@ async def modify_template_core(ctx: Ctx, params: CoreChange, merged: Merged) -> 
     Absent stays, null removes a limit; assigned packages stay as they are. Only templates you made.
     """
     try:
-        row = await merged.upstream.ocs.templates.modify_core(merged.fields)
+        row = await naming_field(merged.upstream.ocs.templates.modify_core(merged.fields), {DUPLICATE: "name"})
     except OcsError as error:
         if error.ocs_code == IMPOSSIBLE and merged.moved and not params.change_sponsor:
+            error.param = "changeSponsor"
             error.hint = "The new zone may have another sponsor than the template: send changeSponsor: true to change it"
         raise
     return {"data": changed(merged.upstream, row)}

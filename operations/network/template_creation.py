@@ -21,11 +21,14 @@ from operations.network.template_shapes import TemplateRow, changed, template_id
 from operations.services.network.accounts import UpstreamId
 from operations.services.network.passing import Data
 from operations.services.network.reached import Upstream
+from operations.services.network.refused_field import naming_field
 from operations.services.network.upstream import reach
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, Once, operation
 from storage.network.upstream_objects import add_upstream_object
+
+DUPLICATE = 4
 
 
 class NewTemplate(Recurrence, Throttling, Limits):
@@ -108,6 +111,6 @@ async def create_package_template(ctx: Ctx, params: NewTemplate, upstream: Upstr
     """
     defaults = {"throttlingActive": params.throttling_active, "recurring": params.recurring}
     fields = sent(given(params), defaults, {"resellerid": await upstream.reseller_id()})
-    made = await upstream.ocs.templates.create(fields)
+    made = await naming_field(upstream.ocs.templates.create(fields), {DUPLICATE: "name"})
     ctx.at_close(add_upstream_object, kind="template", id=template_id(made), organisation=ctx.organisation, now=ctx.now)
     return {"data": changed(upstream, made)}

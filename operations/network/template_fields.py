@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated, cast
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, Field
+from pydantic import AfterValidator, AliasChoices, Field
 
 from clients.ocs.wire.template import Template, TemplateFields
 from operations.services.network.accounts import UpstreamId
-from registry.model import CamelInput
+from registry.model import CamelInput, Input
 
 SPEEDS = (128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200, 102400)
 SPOKEN_SPEEDS = "128, 256, 384, 512, 1024, 3072, 5120, 7680, 10240, 20480, 51200 or 102400"
@@ -63,11 +63,11 @@ class Throttling(CamelInput):
 
     throttling_threshold1_perc: Annotated[Percent | None, Field(description="1-100 % of dataLimit.")] = None
     throttling_threshold1_limit: Annotated[Speed | None, Field(description=f"kbit/s: {SPOKEN_SPEEDS}.")] = None
-    throttling_threshold2_perc: Annotated[Percent | None, Field(description="%.")] = None
+    throttling_threshold2_perc: Annotated[Percent | None, Field(description="1-100 %.")] = None
     throttling_threshold2_limit: Annotated[Speed | None, Field(description="kbit/s.")] = None
-    throttling_threshold3_perc: Annotated[Percent | None, Field(description="%.")] = None
+    throttling_threshold3_perc: Annotated[Percent | None, Field(description="1-100 %.")] = None
     throttling_threshold3_limit: Annotated[Speed | None, Field(description="kbit/s.")] = None
-    throttling_threshold4_perc: Annotated[Percent | None, Field(description="%.")] = None
+    throttling_threshold4_perc: Annotated[Percent | None, Field(description="1-100 %.")] = None
     throttling_threshold4_limit: Annotated[Speed | None, Field(description="kbit/s.")] = None
     throttling_error_action: Annotated[
         int | None, Field(ge=0, le=1, description="If slowing fails: 0 full speed, 1 block. Needed if active.")
@@ -102,10 +102,11 @@ NEEDED = ("recurringPeriodicityType", "recurringPeriodicityFrequency", "reportUn
 RECURRENCE = ("recurring", *NEEDED, "nbOccurrence")
 
 
-def given(params: BaseModel) -> dict[str, object]:
-    """What the caller wrote, by the wire's names: null removes, absent leaves."""
+def given(params: Input) -> dict[str, object]:
+    """The fields of `params` that the caller wrote, by the wire's names; null stands where it clears a limit, else it is absent."""
     fields = type(params).model_fields
-    return {CORE.get(name, fields[name].alias or name): getattr(params, name) for name in params.model_fields_set}
+    written = {name: cast(object, getattr(params, name)) for name in params.model_fields_set}
+    return {CORE.get(n, fields[n].alias or n): value for n, value in written.items() if value is not None or n in params.null_clears}
 
 
 def present(row: Template, names: tuple[str, ...]) -> dict[str, object]:

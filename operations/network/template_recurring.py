@@ -16,7 +16,7 @@ from registry.operation import Example, operation
 class RecurrenceChange(Recurrence, TemplateRef):
     """What changes; the rest stays."""
 
-    null_removes: ClassVar[bool] = True
+    null_clears: ClassVar[frozenset[str]] = frozenset({"nb_occurrence"})
 
     recurring: Annotated[bool | None, Field(description="false ends its series. Absent: as it is, else true.")] = None
 

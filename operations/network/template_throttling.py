@@ -16,7 +16,7 @@ from registry.operation import Example, operation
 class ThrottlingChange(Throttling, TemplateRef):
     """What changes; null removes a threshold."""
 
-    null_removes: ClassVar[bool] = True
+    null_clears: ClassVar[frozenset[str]] = frozenset(Throttling.model_fields)
 
     throttling_active: Annotated[bool, Field(description="false: never slowed.")]
 

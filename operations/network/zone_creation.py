@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, FailFast, Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
@@ -10,6 +10,7 @@ from operations.network.references import ZONES, require_profile
 from operations.services.network.accounts import UpstreamId
 from operations.services.network.passing import Data
 from operations.services.network.reached import Upstream
+from operations.services.network.refused_field import naming_field
 from operations.services.network.upstream import reach
 from registry.errors import NotFound, OcsError
 from registry.limits import Scope
@@ -18,6 +19,7 @@ from registry.operation import Example, operation
 from storage.network.upstream_objects import add_upstream_object
 
 SAME_NETWORKS = 10002
+AT_FAULT = {4: "locationZoneName", 10001: "tadigList", SAME_NETWORKS: "tadigList", 10003: "tadigList", 10004: "tadigList"}
 REUSE = "Use the zone in details.existingLZ (its Id is the locationZoneId), or name other networks"
 
 Tadig = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{3,12}$")]
@@ -36,6 +38,7 @@ class NewZone(CamelInput):
     ]
     tadig_list: Annotated[
         list[Tadig],
+        FailFast(),
         Field(min_length=1, max_length=2000, description="Networks by TADIG code, such as NORAA."),
         AfterValidator(canonical),
     ]
@@ -81,7 +84,8 @@ async def create_location_zone(ctx: Ctx, params: NewZone, upstream: Upstream) ->
     Refusals with 10001, 10003 and 10004 list the codes at fault in `details.invalidTadigs`.
     """
     try:
-        made = await upstream.ocs.zones.create_location_zone(params.network_profile_id, params.location_zone_name, params.tadig_list)
+        making = upstream.ocs.zones.create_location_zone(params.network_profile_id, params.location_zone_name, params.tadig_list)
+        made = await naming_field(making, AT_FAULT)
     except OcsError as error:
         if error.ocs_code == SAME_NETWORKS:
             error.hint = REUSE

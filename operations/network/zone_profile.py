@@ -17,7 +17,9 @@ from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, operation
 
-UNKNOWN_METHOD = 1
+UNKNOWN_METHOD, IMPOSSIBLE = 1, 14
+
+NO_FIT = "The network profile does not fit the zone: it is of another reseller, or lacks one of the zone's networks; nothing was changed"
 
 
 class ZoneProfile(CamelInput):
@@ -73,6 +75,8 @@ async def change_network_profile_of_location_zone(ctx: Ctx, params: ZoneProfile,
     except OcsError as error:
         if error.ocs_code == UNKNOWN_METHOD:
             raise unknown_method() from None
+        if error.ocs_code == IMPOSSIBLE:
+            raise error.retold(NO_FIT, hint="list_network_profiles names the profiles, list_location_zones the zone's networks") from None
         raise
     upstream.reads.forget(upstream.identity, ZONES)
     upstream.reads.forget(upstream.identity, TEMPLATES)

@@ -65,6 +65,7 @@ class AuditEntry(TypedDict):
     surface: Surface
     milliseconds: float
     request_id: str
+    change: Annotated[str | None, Field(description="What it changed of who gets money and SIMs, from what to what; else null")]
 
 
 EXAMPLE: AuditEntry = {
@@ -80,6 +81,7 @@ EXAMPLE: AuditEntry = {
     "surface": "mcp",
     "milliseconds": 41.7,
     "request_id": "req_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "change": None,
 }
 REFUSED: AuditEntry = {**EXAMPLE, "outcome": "credential_restricted", "status": 403}
 
@@ -149,4 +151,5 @@ def shown(row: AuditRow) -> AuditEntry:
         "surface": cast(Surface, row.surface),
         "milliseconds": row.milliseconds,
         "request_id": row.request_id,
+        "change": row.change,
     }

@@ -42,7 +42,7 @@ BEGUN: OnboardingState = {
     **EXAMPLE,
     "steps": [{"step": "org", "status": "done"}, *({**step, "status": "todo"} for step in EXAMPLE["steps"][1:])],
     "current_step": "ocs",
-    "connection": {"connected": False, "mode": None, "account_id": None},
+    "connection": {"connected": False, "mode": None, "account_id": None, "former_token_until": None},
     "managed_path_chosen": False,
 }
 COMPLETED: OnboardingState = {

@@ -46,6 +46,7 @@ class NothingToShow(Exception):
 @operation(
     "POST",
     "/v1/onboarding/test-esim",
+    reaches_out=True,
     scope=Scope.ANY,
     title="Preview test eSIM",
     examples=[Example("Is there a line to look at?", {}, {**EXAMPLE, "test_esim": PREVIEW})],

@@ -1,6 +1,6 @@
 """Changing a plan of a shop: price, whether it is on sale, its place, the price that the processor has for it."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -36,6 +36,8 @@ PAIR = ("payments_price_id", "payments_price_mode")
 
 class PlanChange(Change):
     """What to change; what is left out stays."""
+
+    null_clears: ClassVar[frozenset[str]] = frozenset(PAIR)
 
     slug: Annotated[str, Field(max_length=64, description="The plan's slug.")]
     price_cents: Annotated[PriceCents, KEPT] = 0

@@ -1,6 +1,6 @@
 """Changing a shop: its words, its looks, its slug, and whether it is there for buyers."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -45,6 +45,8 @@ class StorefrontHasPlans(Conflict):
 
 class StorefrontChange(Change):
     """What to change; what is left out stays, null clears what may be unset."""
+
+    null_clears: ClassVar[frozenset[str]] = frozenset({"tagline", "logo", "accent", "support_email"})
 
     slug: Annotated[Slug, KEPT] = ""
     name: Annotated[Name, KEPT] = ""

@@ -24,7 +24,9 @@ class Contact(LineRef):
     last_name: Annotated[Words | None, Field(description="As firstName.")] = None
     company: Annotated[Words | None, Field(description="Company.")] = None
     email: Annotated[str | None, Field(max_length=254, pattern=f"^{NO_SPACE}@{NO_SPACE}$", description="E-mail.")] = None
-    phone_number: Annotated[str | None, Field(pattern=r"^\+?[0-9]{4,15}$", description="Contact number (E.164), not the line's.")] = None
+    phone_number: Annotated[str | None, Field(pattern=r"^\+?[0-9]{4,15}$", description="Contact number, 4-15 digits, not the line's.")] = (
+        None
+    )
 
     @model_validator(mode="after")
     def check(self) -> "Contact":

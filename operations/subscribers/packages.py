@@ -158,7 +158,7 @@ async def fitting(assigning: Awaitable[T], reasons: str) -> T:
     except OcsError as refusal:
         if refusal.ocs_code != NOT_IN_THIS_STATE:
             raise
-        raise OcsError(NO_FIT, ocs_code=NOT_IN_THIS_STATE, hint=reasons) from None
+        raise refusal.retold(NO_FIT, hint=reasons) from None
 
 
 @operation(

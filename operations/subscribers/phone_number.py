@@ -8,9 +8,13 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.services.network.lines import Line, LineRef, own_line
 from operations.services.network.passing import Data
+from operations.services.network.refused_field import naming_field
 from registry.errors import EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
+
+AT_FAULT = (2, 4)
+"""A number that the charging system does not take, and one that another line has."""
 
 
 class Number(LineRef):
@@ -66,7 +70,7 @@ async def affect_subscriber_phone_number(ctx: Ctx, params: Number, line: Line) -
     subscribers = line.upstream.ocs.subscriber
     if params.phone_type == "real" and params.phone_number is not None:
         digits = params.phone_number.lstrip("+")
-        await subscribers.affect_real_phone_number(line.subscriber_id, digits)
+        await naming_field(subscribers.affect_real_phone_number(line.subscriber_id, digits), dict.fromkeys(AT_FAULT, "phoneNumber"))
         return {"data": {"phoneType": "real", "phoneNumber": digits}}
     await subscribers.affect_fake_phone_number(line.subscriber_id)
     if params.phone_number is None:

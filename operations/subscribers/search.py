@@ -8,9 +8,9 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.services.network.accounts import UpstreamId, require_account
 from operations.services.network.line_search import Reach, Term, found_lines, term_of
-from operations.services.network.passing import PartOf, chosen, page_of
+from operations.services.network.passing import PartOf, page_of
 from operations.services.network.reached import AccountGone
-from operations.services.network.subscriber_rows import SubscriberRow, current_status, public_row, subscriber_id
+from operations.services.network.subscriber_rows import SubscriberRow, chosen_rows, current_status, public_row, subscriber_id
 from operations.services.network.upstream import reach
 from registry.errors import BadRequest, NotFound, OcsError
 from registry.operation import Example, operation
@@ -111,8 +111,8 @@ def term(params: SubscriberSearch) -> Term | None:
 async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: Reach) -> SubscriberPage:
     """Find or list lines of your account.
 
-    At most one of q, iccid, msisdn, imsi, activationCode; none lists all. More `fields`: sim, email, imsi, lastMcc, ... or *. For one
-    known line: get_subscriber.
+    At most one of q, iccid, msisdn, imsi, activationCode; none lists all. More `fields`: sim, email, imsi, ... or *;
+    activationCode by name only. For one known line: get_subscriber.
 
     Rows are sorted by subscriberId, which the cursor follows. Former ICCIDs and numbers match too. `incomplete` is true when an account
     has more lines than the network lets anybody read.
@@ -120,5 +120,5 @@ async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: Reach) -> 
     fleet = await found_lines(scope, term(params))
     rows = fleet.rows if params.status is None else [row for row in fleet.rows if written(current_status(row)) == params.status]
     page = page_of(ctx, sorted(rows, key=subscriber_id), params, subscriber_id)
-    data = chosen(ctx, [public_row(row) for row in page], params.fields)
+    data = chosen_rows(ctx, [public_row(row) for row in page], params.fields)
     return {"data": data, "incomplete": True} if fleet.incomplete else {"data": data}

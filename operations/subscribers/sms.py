@@ -44,7 +44,7 @@ class Message(LineRef):
         str | None,
         Field(pattern=r"^([A-Za-z0-9]{1,11}|\+?[0-9]{3,15})$", description="1-11 letters and digits, or a number; default: your name."),
     ] = None
-    msisdn: Annotated[str | None, Field(pattern=r"^\+?[0-9]{6,15}$", description="The line's number, as a check.")] = None
+    msisdn: Annotated[str | None, Field(pattern=r"^\+?[0-9]{6,15}$", description="The line's number, 6-15 digits, as a check.")] = None
 
 
 class MessageSent(TypedDict):

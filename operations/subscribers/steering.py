@@ -9,9 +9,12 @@ from operations.deps import Ctx
 from operations.services.network.lines import Line, LineRef, own_line
 from operations.services.network.passing import Data
 from operations.services.network.visible import require_steering_list
-from registry.errors import EndOfLife, NotFound, OcsError
+from registry.errors import EndOfLife, NotFound, OcsConflict, OcsError, Refusal
 from registry.limits import Scope
 from registry.operation import Example, operation
+
+STEERING_ERROR = 16
+NO_LIST = "Neither the line nor its account has a steering list, so there is nothing to push"
 
 
 class Steering(LineRef):
@@ -81,5 +84,22 @@ async def push_steering_to_subscriber(ctx: Ctx, params: LineRef, line: Line) -> 
 
     The preferred networks of the country it is in go out as an SMS to the SIM; a line never seen cannot be told.
     """
-    await line.upstream.ocs.subscriber.push_steering(line.subscriber_id)
+    try:
+        await line.upstream.ocs.subscriber.push_steering(line.subscriber_id)
+    except OcsError as refusal:
+        if refusal.ocs_code == STEERING_ERROR and not await has_list(line):
+            raise OcsConflict(NO_LIST, ocs_code=STEERING_ERROR, hint="modify_subscriber_steering_list assigns one") from None
+        raise
     return {"data": {"pushed": True}}
+
+
+async def has_list(line: Line) -> bool:
+    """Whether the line or its account, read afresh, has a steering list; without one there is nothing to push, however often."""
+    if line.row.get("steeringListId") is not None:
+        return True
+    line.upstream.reads.forget(line.upstream.identity, "accounts")
+    try:
+        accounts = await line.upstream.accounts()
+    except Refusal:
+        return True  # nobody can say: the refusal stands as it came
+    return any(row.get("id") == line.row.get("accountId") and row.get("steeringListId") is not None for row in accounts)

@@ -6,8 +6,8 @@ from pydantic import ConfigDict, Field
 
 from operations.deps import Ctx
 from operations.services.network.lines import Line, LineRef, reached_line
-from operations.services.network.passing import Data
-from operations.services.network.subscriber_rows import SubscriberRow, public_row
+from operations.services.network.passing import Data, FieldName
+from operations.services.network.subscriber_rows import SubscriberRow, chosen_rows, public_row
 from operations.services.network.upstream import reach
 from registry.errors import NotFound, NotSupported, OcsError
 from registry.limits import Scope
@@ -16,9 +16,12 @@ from registry.operation import Example, operation
 
 
 class SubscriberQuery(LineRef):
-    """Which line, and whether with its fair-use counter."""
+    """Which line, which of its members, and whether with its fair-use counter."""
 
     gz_counter: Annotated[bool, Field(description="With greenZoneCounter.")] = False
+    fields: Annotated[
+        list[FieldName] | None, Field(max_length=40, description="Only these members; * for all but activationCode, confirmationCode.")
+    ] = None
 
 
 class NewSubscriber(CamelInput):
@@ -59,15 +62,16 @@ async def own_line_in_full(ctx: Ctx, params: SubscriberQuery) -> Line:
     access=own_line_in_full,
     raises=[NotFound, OcsError],
     examples=[Example("What do we know of this line?", {"iccid": "8988303700000100286"}, {"data": EXAMPLE})],
+    tool_defaults={"fields": ["*"]},
 )
 async def get_subscriber(ctx: Ctx, params: SubscriberQuery, line: Line) -> Data[SubscriberRow]:
     """Get one line: status, identifiers, SIM, last network, histories.
 
-    Packages are in list_subscriber_packages, usage in subscriber_usage. `sim.activationCode` is a secret.
+    Packages are in list_subscriber_packages, usage in subscriber_usage. Name `activationCode` in fields only to install the eSIM.
 
     PIN and PUK are never shown. Histories (status, imsiList, phoneNumberList) hold former values with their endDate.
     """
-    return {"data": public_row(line.row)}
+    return {"data": chosen_rows(ctx, [public_row(line.row)], params.fields)[0]}
 
 
 @operation(

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from operations.deps import Ctx
 from operations.services.network.lines import Line, LineRef, own_line
 from operations.services.network.passing import Data
-from registry.errors import EndOfLife, NotFound, OcsError
+from registry.errors import BadRequest, EndOfLife, NotFound, OcsError
 from registry.limits import Scope
 from registry.operation import Example, operation
 
@@ -66,10 +66,10 @@ async def merge(ctx: Ctx, params: Restrictions) -> Merged:
     flags = {name: given if given is not None else current for name, (given, current) in found.items()}
     unknown = [name for name, flag in flags.items() if flag is None]
     if unknown:
-        raise OcsError(
+        raise BadRequest(
             f"The charging system does not say whether {', '.join(unknown)} is allowed now, so it cannot be kept; nothing was changed",
+            param=unknown[0],
             hint="Name all four: data, moc, mtc, sms",
-            before_execution=True,
         )
     return Merged(line, {name: bool(flag) for name, flag in flags.items()})  # pyright: ignore[reportArgumentType]  # the names are those of the answer
 

@@ -32,6 +32,7 @@ class AuditRow(NamedTuple):
     status: int
     milliseconds: float
     request_id: str
+    change: str | None
 
 
 class At(NamedTuple):

@@ -42,7 +42,8 @@ def recheck(connection: Connection, entry: Entry) -> None:
         member = connection.first(MEMBER_BY_KEY, key_id=entry.key_id, now=entry.now)
     else:
         member = connection.first(MEMBER_OF, person=entry.principal, organisation=entry.organisation)
-    if member is None or entry.scope & ~scopes_of(Tier(member.tier), Role(member.role)):
+    lacks_role = entry.admin and member is not None and Role(member.role) is not Role.ADMIN
+    if member is None or lacks_role or entry.scope & ~scopes_of(Tier(member.tier), Role(member.role)):
         raise Unauthorized("The credential or its membership has changed since the call began; nothing was done", presented=True)
 
 
@@ -103,7 +104,7 @@ def spend(connection: Connection, *, entry: Entry) -> None:
         organisation=entry.owner,
         principal=entry.principal,
         operation=entry.operation,
-        fingerprint=entry.fingerprint,
+        fingerprint=entry.confirm_fingerprint,
         now=entry.now,
     )
 
@@ -122,6 +123,7 @@ def audit_line(entry: Entry, outcome: str, status: int, clock: Clock) -> Line:
         status,
         milliseconds,
         entry.request_id,
+        entry.change,
     )
 
 

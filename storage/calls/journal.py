@@ -62,7 +62,7 @@ class StoreJournal:
             organisation=entry.owner,
             principal=entry.principal,
             operation=entry.operation,
-            fingerprint=entry.fingerprint,
+            fingerprint=entry.confirm_fingerprint,
             expires_at=expires_at,
         )
 

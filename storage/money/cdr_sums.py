@@ -111,6 +111,14 @@ ADD, ADD_TO_MONTHS = Query(Grown, adding), Query(GrownMonth, adding_to_months)
 LINE: Sequence[sa.ColumnElement[object]] = tuple(SUM.c[name] for name in MonthLine._fields)
 IN_MONTH = (SUM.c.organisation == sa.bindparam("organisation")) & (SUM.c.month == sa.bindparam("month"))
 LINES = Query(MonthLine, sa.select(*LINE).where(IN_MONTH).order_by(SUM.c.iccid))
+SOME = Query(
+    MonthLine,
+    lambda dialect: (
+        sa.select(*LINE)
+        .where(IN_MONTH, SUM.c.iccid.in_(sa.select(listed(dialect, "iccids", "given", iccid=sa.Text).c.iccid)))
+        .order_by(SUM.c.iccid)
+    ),
+)
 LARGEST = Query(MonthLine, sa.select(*LINE).where(IN_MONTH).order_by(SUM.c.bytes_total.desc(), SUM.c.iccid).limit(sa.bindparam("most")))
 ONE = Query(MonthLine, sa.select(*LINE).where(IN_MONTH, SUM.c.iccid == sa.bindparam("iccid")))
 TOTAL = Query(
@@ -131,9 +139,11 @@ def add_to_months(connection: Connection, *, organisation: str, additions: Itera
     return {row.month for row in connection.all(ADD_TO_MONTHS, organisation=organisation, additions=given, most=MOST_OF_MONTH)}
 
 
-def month_lines(connection: Connection, *, organisation: str, month: int) -> list[MonthLine]:
-    """Every SIM of a month, in the order of the ICCIDs."""
-    return connection.all(LINES, organisation=organisation, month=month)
+def month_lines(connection: Connection, *, organisation: str, month: int, iccids: Sequence[str] | None = None) -> list[MonthLine]:
+    """Every SIM of a month, or those of `iccids` that have records, in the order of the ICCIDs."""
+    if iccids is None:
+        return connection.all(LINES, organisation=organisation, month=month)
+    return connection.all(SOME, organisation=organisation, month=month, iccids=packed([(iccid,) for iccid in iccids]))
 
 
 def largest_of_month(connection: Connection, *, organisation: str, month: int, most: int) -> MonthSums:

@@ -7,10 +7,10 @@ import sqlalchemy as sa
 
 from storage.connection import Connection
 from storage.listed import listed, packed
-from storage.money.money_tables import InvoiceLineTable
+from storage.money.money_tables import InvoiceLineTable, InvoiceTable
 from storage.statement import Command, Dialect, Query, table
 
-LINE = table(InvoiceLineTable)
+LINE, INVOICE = table(InvoiceLineTable), table(InvoiceTable)
 
 
 class InvoiceLineRow(NamedTuple):
@@ -25,6 +25,14 @@ class InvoiceLineRow(NamedTuple):
     amount_cents: int
     network: str | None
     country: str | None
+
+
+class Billed(NamedTuple):
+    """What invoices that are not void bill of one SIM in a month."""
+
+    iccid: str
+    bytes_up: int
+    bytes_down: int
 
 
 KINDS = {
@@ -47,6 +55,17 @@ LIST = Query(
     .where(LINE.c.invoice == sa.bindparam("invoice"))
     .order_by(LINE.c.position),
 )
+BILLED = Query(
+    Billed,
+    sa.select(
+        LINE.c.iccid,
+        sa.cast(sa.func.sum(LINE.c.bytes_up), sa.BigInteger).label("bytes_up"),
+        sa.cast(sa.func.sum(LINE.c.bytes_down), sa.BigInteger).label("bytes_down"),
+    )
+    .join(INVOICE, INVOICE.c.id == LINE.c.invoice)
+    .where(INVOICE.c.period == sa.bindparam("period"), INVOICE.c.status != "void", INVOICE.c.selected >= sa.bindparam("least"))
+    .group_by(LINE.c.iccid),
+)
 
 
 def insert_lines(connection: Connection, *, rows: Sequence[InvoiceLineRow]) -> None:
@@ -57,3 +76,8 @@ def insert_lines(connection: Connection, *, rows: Sequence[InvoiceLineRow]) -> N
 def lines_of(connection: Connection, *, invoice: str) -> list[InvoiceLineRow]:
     """The lines of an invoice, in its order."""
     return connection.all(LIST, invoice=invoice)
+
+
+def billed_of(connection: Connection, *, period: str, selected: bool) -> dict[str, Billed]:
+    """What a period's invoices bill by SIM, void ones left out. `selected`: only those that were made of some of its SIMs."""
+    return {row.iccid: row for row in connection.all(BILLED, period=period, least=int(selected))}

@@ -43,7 +43,7 @@ LIST = Query(
     Period,
     sa.select(*COLUMNS).where(OWN, PERIOD.c.month < sa.bindparam("before")).order_by(PERIOD.c.month.desc()).limit(sa.bindparam("most")),
 )
-INVOICED = Command(sa.update(PERIOD).where(IS, PERIOD.c.invoiced == 0).values(invoiced=1))
+INVOICED = Command(sa.update(PERIOD).where(IS).values(invoiced=1))
 
 
 def month_of(moment: int) -> int:
@@ -80,5 +80,5 @@ def list_periods(connection: Connection, *, organisation: str, most: int, before
 
 
 def mark_invoiced(connection: Connection, *, period: str) -> None:
-    """An invoice was made for it."""
+    """An invoice is made for it. The row stays locked until the transaction ends, so that invoices of one month are made one by one."""
     connection.run(INVOICED, period=period)

@@ -33,6 +33,7 @@ class Invoice(NamedTuple):
     platform_fee_cents: int
     total_cents: int
     lines: int
+    selected: int
     connect_account: str | None
     processor_invoice: str | None
     pay_url: str | None

@@ -106,7 +106,8 @@ class InvoiceTable(Named, table=True):
 
     `processor_invoice` is the processor's id for it, in `connect_account`: known before it is sent there. `pay_url` is where its
     recipient pays. `revision` counts what changed of a draft, so that what is sent is what was read; `discarded` the tries
-    at the processor that were given up for good.
+    at the processor that were given up for good. `selected` is 1 where it bills some of the month's SIMs: what such an invoice bills
+    is on no other one.
     """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
@@ -125,6 +126,7 @@ class InvoiceTable(Named, table=True):
     platform_fee_cents: int = Field(sa_type=sa.BigInteger)
     total_cents: int = Field(sa_type=sa.BigInteger)
     lines: int
+    selected: int = 0
     connect_account: str | None = Field(default=None, sa_type=sa.Text)
     processor_invoice: str | None = Field(default=None, unique=True, sa_type=sa.Text)
     pay_url: str | None = Field(default=None, sa_type=sa.Text)

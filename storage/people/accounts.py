@@ -4,15 +4,24 @@ from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
 
+from registry.errors import Conflict
 from storage.calls.changes import CALLERS, bump
 from storage.connection import Connection
+from storage.network.connections import UpstreamRow, find_connection
+from storage.people.former_tokens import erase_former_token, keep_former_token, take_former_token
 from storage.people.people import claim_address
-from storage.people.setup_tables import OnboardingTable
+from storage.people.setup_tables import FormerTokenTable, OnboardingTable
 from storage.schema import MembershipTable, OrganisationTable, PersonTable
 from storage.statement import Command, Query, table
 
 ORGANISATION, PERSON, MEMBERSHIP = table(OrganisationTable), table(PersonTable), table(MembershipTable)
 ONBOARDING, OTHER = table(OnboardingTable), table(OrganisationTable).alias("other")
+
+
+class ConnectionChanged(Conflict):
+    """The connection is not the one any more that the call was about to replace."""
+
+    code = "connection_changed"
 
 
 class Organisation(NamedTuple):
@@ -109,6 +118,7 @@ USE_OWN_TOKEN = Command(
         simulated=sa.bindparam("simulation"),
     )
 )
+USE_FORMER_TOKEN = Command(sa.update(ORGANISATION).where(ITS).values(own_token=sa.bindparam("token")))
 DISCONNECT = Command(
     sa.update(ORGANISATION).where(ITS).values(mode=None, account_id=None, assigned_account_id=None, own_token=None, simulated=0)
 )
@@ -116,6 +126,10 @@ LEAVE_SIMULATION = Command(
     sa.update(ORGANISATION)
     .where(ORGANISATION.c.simulated == 1)
     .values(mode=None, account_id=None, assigned_account_id=None, own_token=None, simulated=0)
+)
+FORMER = table(FormerTokenTable)
+ERASE_SIMULATED = Command(
+    sa.delete(FORMER).where(FORMER.c.organisation.in_(sa.select(ORGANISATION.c.id).where(ORGANISATION.c.simulated == 1)))
 )
 ASSIGN = Command(sa.update(ORGANISATION).where(ITS, ~sa.exists(HELD)).values(assigned_account_id=sa.bindparam("account")))
 UNASSIGN = Command(sa.update(ORGANISATION).where(ITS).values(assigned_account_id=None))
@@ -201,22 +215,64 @@ def set_connection(connection: Connection, *, organisation: str, mode: str | Non
     else:
         changed = connection.run(DISCONNECT, organisation=organisation)
     connection.run(FORGET_CHOICES, organisation=organisation)
+    erase_former_token(connection, organisation=organisation)
     return changed == 1
 
 
+def holder_of(connection: Connection, *, organisation: str, account_id: int) -> str | None:
+    """Another organisation than this one that the account is assigned or connected to."""
+    found = connection.first(HOLDER, organisation=organisation, account=account_id)
+    return None if found is None else found.id
+
+
+def hold_connection(connection: Connection, *, organisation: str, seen: UpstreamRow) -> None:
+    """Lets no other call change a connection before this transaction ends. ConnectionChanged, where it is not the one that was seen."""
+    bump(connection, name=CALLERS)
+    if find_connection(connection, organisation=organisation) != seen:
+        raise connection_changed()
+
+
+def connection_changed() -> ConnectionChanged:
+    """Somebody else was faster, or whoever runs the service."""
+    return ConnectionChanged(
+        "Your organisation's connection was changed, or another account assigned to it, while this call ran; this call did nothing",
+        hint="get_onboarding_state shows the connection as it is now; repeat the call if it is still wanted",
+    )
+
+
 def take_account(connection: Connection, *, organisation: str, account_id: int, assigned: int | None, simulated: bool) -> bool:
-    """Connect an organisation to an account that no other one has; its own token is forgotten. False: another one has it."""
+    """Connect an organisation to an account that no other one has; its own tokens are erased. False: another one has it."""
     bump(connection, name=CALLERS)
     taken = connection.run(TAKE_ACCOUNT, organisation=organisation, account=account_id, assigned=assigned, simulation=int(simulated))
     if taken:
         connection.run(FORGET_CHOICES, organisation=organisation)
+        erase_former_token(connection, organisation=organisation)
     return taken == 1
 
 
-def use_own_token(connection: Connection, *, organisation: str, own_token: str, simulated: bool) -> None:
-    """Connect an organisation with a sealed token of its own; the account it was assigned stays assigned."""
-    bump(connection, name=CALLERS)
+def use_own_token(connection: Connection, *, organisation: str, own_token: str, simulated: bool, seen: UpstreamRow, now: float) -> None:
+    """Connect an organisation, whose connection is `seen`, with a sealed token of its own; the account it was assigned stays assigned.
+
+    The own token that it replaces is kept for a day.
+    """
+    hold_connection(connection, organisation=organisation, seen=seen)
     connection.run(USE_OWN_TOKEN, organisation=organisation, token=own_token, simulation=int(simulated))
+    connection.run(FORGET_CHOICES, organisation=organisation)
+    if seen.mode == "own" and seen.own_token is not None:
+        keep_former_token(connection, organisation=organisation, sealed=seen.own_token, now=now)
+    else:
+        erase_former_token(connection, organisation=organisation)
+
+
+def use_former_token(connection: Connection, *, organisation: str, former: str, seen: UpstreamRow, now: float) -> None:
+    """Connect an organisation, whose connection is `seen`, with the token that was replaced before; the one in use is erased.
+
+    ConnectionChanged, where the former token is not there any more.
+    """
+    hold_connection(connection, organisation=organisation, seen=seen)
+    if not take_former_token(connection, organisation=organisation, sealed=former, now=now):
+        raise connection_changed()
+    connection.run(USE_FORMER_TOKEN, organisation=organisation, token=former)
     connection.run(FORGET_CHOICES, organisation=organisation)
 
 
@@ -236,6 +292,7 @@ def unassign_account(connection: Connection, *, organisation: str) -> bool:
 
 def leave_simulation(connection: Connection) -> int:
     """Disconnect the organisations whose account was simulated, now that there is a real upstream: how many there were."""
+    connection.run(ERASE_SIMULATED)
     left = connection.run(LEAVE_SIMULATION)
     if left:
         bump(connection, name=CALLERS)

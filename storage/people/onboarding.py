@@ -6,11 +6,11 @@ import sqlalchemy as sa
 
 from storage.calls.changes import CALLERS, bump
 from storage.connection import Connection
-from storage.people.setup_tables import OnboardingTable
+from storage.people.setup_tables import FormerTokenTable, OnboardingTable
 from storage.schema import OrganisationTable
 from storage.statement import Command, Query, table
 
-ORGANISATION, ONBOARDING = table(OrganisationTable), table(OnboardingTable)
+ORGANISATION, ONBOARDING, FORMER = table(OrganisationTable), table(OnboardingTable), table(FormerTokenTable)
 
 
 class OnboardingRow(NamedTuple):
@@ -33,13 +33,18 @@ class OnboardingRow(NamedTuple):
     plan_skipped_at: float | None
     test_esim: str | None
     completed_at: float | None
+    former_token_expires_at: float | None
 
 
 OF_ORGANISATION = ("id", "name", "mode", "account_id", "assigned_account_id")
 FIND = Query(
     OnboardingRow,
-    sa.select(*((ORGANISATION if name in OF_ORGANISATION else ONBOARDING).c[name] for name in OnboardingRow._fields))
+    sa.select(
+        *((ORGANISATION if name in OF_ORGANISATION else ONBOARDING).c[name] for name in OnboardingRow._fields[:-1]),
+        FORMER.c.expires_at.label("former_token_expires_at"),
+    )
     .join_from(ORGANISATION, ONBOARDING, ONBOARDING.c.organisation == ORGANISATION.c.id, isouter=True)
+    .join(FORMER, FORMER.c.organisation == ORGANISATION.c.id, isouter=True)
     .where(ORGANISATION.c.id == sa.bindparam("organisation")),
 )
 RENAME = Command(sa.update(ORGANISATION).where(ORGANISATION.c.id == sa.bindparam("organisation")).values(name=sa.bindparam("new_name")))

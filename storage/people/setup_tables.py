@@ -25,6 +25,14 @@ class OnboardingTable(Named, table=True):
     completed_at: float | None = Field(default=None, sa_type=sa.Double)
 
 
+class FormerTokenTable(Named, table=True):
+    """The own token that another own token replaced, sealed as it was, until `expires_at` (Unix seconds)."""
+
+    organisation: str = Field(primary_key=True, foreign_key="organisation.id", sa_type=sa.Text)
+    sealed: str = Field(sa_type=sa.Text)
+    expires_at: float = Field(sa_type=sa.Double, index=True)
+
+
 class AffiliateTable(Named, table=True):
     """An organisation in the affiliate programme."""
 

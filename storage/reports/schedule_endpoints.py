@@ -36,11 +36,13 @@ class Found(NamedTuple):
 INSERT = Command(
     sa.insert(ENDPOINT)
     .values({name: sa.bindparam(name) for name in ScheduleEndpoint._fields})
-    .values(status="enabled", replay_minute=0, replay_count=0)
+    .values(status="enabled", replay_minute=0, replay_count=0, proven=0)
 )
 OPEN = Query(Found, sa.select(ENDPOINT.c.id).where(ENDPOINT.c.id == sa.bindparam("endpoint"), ENDPOINT.c.status == "enabled"))
 REMOVE = Command(sa.delete(ENDPOINT).where(ENDPOINT.c.id == sa.bindparam("endpoint")))
-ENABLE = Command(sa.update(ENDPOINT).where(ENDPOINT.c.id == sa.bindparam("endpoint")).values(status="enabled", failing_since=None))
+ENABLE = Command(
+    sa.update(ENDPOINT).where(ENDPOINT.c.id == sa.bindparam("endpoint")).values(status="enabled", failing_since=None, proven=0)
+)
 # What happened to a schedule stands where the intent of other events does, so one index finds both.
 OLD = sa.select(EVENT.c.id).where(EVENT.c.intent == SCHEDULE, EVENT.c.created < sa.bindparam("before", type_=sa.BigInteger))
 OLD_DELIVERIES = sa.select(DELIVERY.c.id).where(DELIVERY.c.event_id.in_(OLD))

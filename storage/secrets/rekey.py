@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from storage.connection import Connection
 from storage.schema import (
     ClaimTable,
+    FormerTokenTable,
     IntentTable,
     MailTable,
     OauthClientTable,
@@ -129,9 +130,11 @@ def sealed_column(
 ENDPOINT = table(WebhookEndpointTable)
 BY_ID = {"id": "id"}
 BY_CLAIM = {"organisation": "organisation", "part": "operation", "id": "key"}
-# The current secret comes before the previous one: a rotation moves it there, and so never behind the walk.
+# The current secret comes before the previous one: a rotation moves it there, and so never behind the walk. An undo moves a former own
+# token the other way: the count at the end finds it, and another run seals it again.
 COLUMNS = (
     sealed_column(table(OrganisationTable), "own_token", lambda row: OWN_TOKEN_FIELD, key=BY_ID, organisation="id"),
+    sealed_column(table(FormerTokenTable), "sealed", lambda row: OWN_TOKEN_FIELD, key={"id": "organisation"}),
     sealed_column(ENDPOINT, "secret", lambda row: webhook_secret_field(row.id), key=BY_ID),
     sealed_column(ENDPOINT, "previous_secret", lambda row: webhook_secret_field(row.id), key=BY_ID),
     sealed_column(table(IntentTable), "esim", lambda row: esim_field(row.id), key=BY_ID),

@@ -1,6 +1,10 @@
 """What binds each sealed value to its row: the `field` its writers, its readers and `rekey` name to the keyring."""
 
 OWN_TOKEN_FIELD = "own_token"
+"""An organisation's own token, and the former one: a change moves one to the other's table, so both are bound alike."""
+
+TYPED_TOKEN_FIELD = "typed_own_token"
+"""An own token that waits in a form until its change is confirmed."""
 
 
 def esim_field(intent: str) -> str:

@@ -44,6 +44,13 @@ class AttemptRow(NamedTuple):
     next_ms: int | None
 
 
+class Requeued(NamedTuple):
+    """How many deliveries that had ended are sent again, and how many that waited for a later attempt are sent now."""
+
+    ended: int
+    waiting: int
+
+
 ENABLED = Query(
     EndpointId,
     sa.select(ENDPOINT.c.id)
@@ -84,6 +91,24 @@ REPLAY_ONE = Command(
     .where(OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery"), DELIVERY.c.state != PENDING)
     .values(state=PENDING, attempt=0, due_ms=sa.bindparam("now_ms"), lease=None)
 )
+# What waits for a later attempt. Those that are due, or under way, are on their way already and keep their places.
+LATER = (DELIVERY.c.lease.is_(None)) & (DELIVERY.c.due_ms > sa.bindparam("now_ms", type_=sa.BigInteger))
+WAITING_FIRST = (
+    sa.select(DELIVERY.c.id)
+    .where(OF_ENDPOINT, DELIVERY.c.state == PENDING, LATER, DELIVERY.c.created_ms >= SINCE)
+    .order_by(DELIVERY.c.due_ms)
+    .limit(sa.literal_column(str(REPLAYED_AT_ONCE)))
+)
+BRING_FORWARD = Command(
+    sa.update(DELIVERY)
+    .where(DELIVERY.c.id.in_(WAITING_FIRST), DELIVERY.c.state + sa.literal_column("0", sa.Integer) == PENDING, LATER)
+    .values(attempt=0, due_ms=sa.bindparam("now_ms"))
+)
+BRING_ONE_FORWARD = Command(
+    sa.update(DELIVERY)
+    .where(OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery"), DELIVERY.c.state == PENDING, LATER)
+    .values(attempt=0, due_ms=sa.bindparam("now_ms"))
+)
 ONE = Query(EndpointId, sa.select(DELIVERY.c.endpoint_id.label("id")).where(OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery")))
 GIVE_UP = Command(sa.update(DELIVERY).where(OF_ENDPOINT, DELIVERY.c.state == PENDING, DELIVERY.c.lease.is_(None)).values(state=FAILED))
 DROP_ATTEMPTS = Command(
@@ -121,20 +146,23 @@ def enqueue_for(connection: Connection, *, event: str, endpoint: str, organisati
     notify_deliveries(connection, queued=queued)
 
 
-def replay(connection: Connection, *, endpoint: str, since_ms: int, now_ms: int) -> int:
-    """Start the schedule of an endpoint's failed deliveries again, of at most so many at once, those first that failed first; how many."""
-    replayed = connection.run(REPLAY, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
-    notify_deliveries(connection, queued=replayed)
-    return replayed
+def replay(connection: Connection, *, endpoint: str, since_ms: int, now_ms: int) -> Requeued:
+    """Start the schedule of an endpoint's failed and waiting deliveries again, of at most so many of each, those first that were first."""
+    forward = connection.run(BRING_FORWARD, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)  # before the failed ones wait, too
+    failed = connection.run(REPLAY, endpoint=endpoint, since_ms=since_ms, now_ms=now_ms)
+    notify_deliveries(connection, queued=failed + forward)
+    return Requeued(failed, forward)
 
 
-def replay_one(connection: Connection, *, endpoint: str, delivery: str, now_ms: int) -> int | None:
-    """Start the schedule of one ended delivery again; how many (0 when it is on its way), or None when the endpoint has no such one."""
+def replay_one(connection: Connection, *, endpoint: str, delivery: str, now_ms: int) -> Requeued | None:
+    """Start the schedule of one delivery again, unless it is on its way; None when the endpoint has no such one."""
     if connection.first(ONE, endpoint=endpoint, delivery=delivery) is None:
         return None
-    replayed = connection.run(REPLAY_ONE, endpoint=endpoint, delivery=delivery, now_ms=now_ms)
-    notify_deliveries(connection, queued=replayed)
-    return replayed
+    named = {"endpoint": endpoint, "delivery": delivery, "now_ms": now_ms}
+    forward = connection.run(BRING_ONE_FORWARD, **named)
+    ended = connection.run(REPLAY_ONE, **named)
+    notify_deliveries(connection, queued=ended + forward)
+    return Requeued(ended, forward)
 
 
 def give_up(connection: Connection, *, endpoint: str) -> None:

@@ -45,6 +45,7 @@ class Record(NamedTuple):
     id: str
     status: str
     failing_since: int | None
+    proven: int
 
 
 class Count(NamedTuple):
@@ -66,7 +67,7 @@ COUNT = Query(
 INSERT = Command(
     sa.insert(ENDPOINT)
     .values({name: sa.bindparam(name) for name in ("id", "organisation", "url", "secret", "created")})
-    .values(status="enabled", replay_minute=0, replay_count=0)
+    .values(status="enabled", replay_minute=0, replay_count=0, proven=0)
 )
 LIST = Query(
     EndpointRow, sa.select(*COLUMNS).where(ENDPOINT.c.organisation == sa.bindparam("organisation"), LISTED).order_by(ENDPOINT.c.id.desc())
@@ -80,7 +81,7 @@ ROTATE = Query(
     .values(previous_secret=ENDPOINT.c.secret, previous_until=sa.bindparam("until"), secret=sa.bindparam("sealed"))
     .returning(*COLUMNS),
 )
-ENABLE = Query(EndpointRow, sa.update(ENDPOINT).where(OWN).values(status="enabled", failing_since=None).returning(*COLUMNS))
+ENABLE = Query(EndpointRow, sa.update(ENDPOINT).where(OWN).values(status="enabled", failing_since=None, proven=0).returning(*COLUMNS))
 # The limit stands in the statement: two replays at once cannot both be the tenth.
 COUNT_REPLAY = Query(
     Id,
@@ -101,7 +102,9 @@ RECORDS = Query(
     ),
 )
 SUCCEEDED = Command(
-    sa.update(ENDPOINT).where(ENDPOINT.c.id == sa.bindparam("endpoint"), ENDPOINT.c.failing_since.is_not(None)).values(failing_since=None)
+    sa.update(ENDPOINT)
+    .where(ENDPOINT.c.id == sa.bindparam("endpoint"), ENDPOINT.c.failing_since.is_not(None) | (ENDPOINT.c.proven == 0))
+    .values(failing_since=None, proven=1)
 )
 SINCE = sa.func.coalesce(ENDPOINT.c.failing_since, sa.bindparam("first", type_=sa.BigInteger))
 PATIENCE_ENDS = sa.bindparam("patience_ends", type_=sa.BigInteger)
@@ -170,7 +173,7 @@ def read_records(connection: Connection, *, endpoints: Sequence[str]) -> list[Re
 
 
 def note_success(connection: Connection, *, endpoint: str) -> None:
-    """One success ends a series of failures."""
+    """One success ends a series of failures, and proves that somebody there wants what is sent."""
     connection.run(SUCCEEDED, endpoint=endpoint)
 
 

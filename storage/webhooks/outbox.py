@@ -17,6 +17,7 @@ from storage.statement import Command, Dialect, Query, Value, table
 from storage.webhooks.deliveries import DELIVERED, FAILED, PENDING
 from storage.webhooks.endpoints import FAILING_SECONDS, Record, note_failure, note_success, read_records
 from storage.webhooks.fair_share import choose, waiting
+from storage.webhooks.receivers import HostOf, judge_receivers, take_places
 
 DELIVERY, ATTEMPT, EVENT, ENDPOINT = table(DeliveryTable), table(DeliveryAttemptTable), table(EventTable), table(WebhookEndpointTable)
 # Four times the longest POST: an ack that waits for a busy database still comes in time.
@@ -42,6 +43,8 @@ class Leased(NamedTuple):
     secret: str | None
     previous_secret: str | None
     previous_until: int | None
+    proven: int | None
+    failing_since: int | None
 
 
 class Batch(NamedTuple):
@@ -52,7 +55,10 @@ class Batch(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How one attempt went and what follows: `next_ms` when it is to be tried again. `ours` is a fault the endpoint has no part in."""
+    """How one attempt went and what follows: `next_ms` when it is to be tried again. `ours` is a fault the endpoint has no part in.
+
+    `host`: whose rates it counts against, if any.
+    """
 
     delivery: str
     endpoint: str
@@ -62,6 +68,7 @@ class Outcome(NamedTuple):
     milliseconds: float
     verdict: Verdict
     next_ms: int | None
+    host: str | None = None
 
 
 class Number(NamedTuple):
@@ -127,6 +134,8 @@ READ = Query(
         ENDPOINT.c.secret,
         ENDPOINT.c.previous_secret,
         ENDPOINT.c.previous_until,
+        ENDPOINT.c.proven,
+        ENDPOINT.c.failing_since,
     )
     .join_from(DELIVERY, EVENT, EVENT.c.id == DELIVERY.c.event_id)
     .join(ENDPOINT, ENDPOINT.c.id == DELIVERY.c.endpoint_id, isouter=True)
@@ -157,10 +166,16 @@ def recorded(dialect: Dialect) -> sa.Executable:
 
 ACK = Query(Number, acknowledged)
 RECORD = Command(recorded)
+POSTPONE = Command(sa.update(DELIVERY).where(HELD).values(lease=None, due_ms=sa.bindparam("next_ms")))
 GIVE_BACK = Command(sa.update(DELIVERY).where(HELD).values(lease=None, due_ms=sa.bindparam("now_ms")))
 FAIL = Command(sa.update(DELIVERY).where(HELD).values(state=FAILED, lease=None))
 DROP = Command(sa.delete(DELIVERY).where(HELD))
 NEXT = Query(Due, sa.select(sa.func.min(DELIVERY.c.due_ms).label("due_ms")).where(waiting(DELIVERY)))
+
+
+def unbounded(url: str) -> str | None:
+    """No host has a bound."""
+    del url
 
 
 def next_due(connection: Connection) -> int | None:
@@ -169,8 +184,8 @@ def next_due(connection: Connection) -> int | None:
     return row.due_ms if row else None
 
 
-def claim(connection: Connection, *, token: str, now_ms: int, most: int, lease_ms: int = LEASE_MS) -> Batch:
-    """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here."""
+def claim(connection: Connection, *, token: str, now_ms: int, most: int, lease_ms: int = LEASE_MS, host_of: HostOf = unbounded) -> Batch:
+    """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here; those whose host has no place wait."""
     end = now_ms + lease_ms
     connection.first(UNHURRIED)
     chosen = choose(connection, now_ms=now_ms, horizon=now_ms + max(LEASE_MS, lease_ms), most=most)
@@ -180,7 +195,17 @@ def claim(connection: Connection, *, token: str, now_ms: int, most: int, lease_m
     for row in rows:
         if row.status != "enabled":
             connection.run(DROP if row.url is None else FAIL, delivery=row.id, held=token)
-    return Batch(taken, [row for row in rows if row.status == "enabled"])
+    enabled = [row for row in rows if row.status == "enabled"]
+    turn = {id: place for place, id in enumerate(chosen)}
+    later = postpone(connection, sorted(enabled, key=lambda row: turn[row.id]), token, host_of, now_ms)
+    return Batch(taken, [row for row in enabled if row.id not in later])
+
+
+def postpone(connection: Connection, rows: Sequence[Leased], token: str, host_of: HostOf, now_ms: int) -> set[str]:
+    """Let go of those whose host has no place for them now."""
+    due = {rows[each.position].id: each.due_ms for each in take_places(connection, rows=rows, host_of=host_of, now_ms=now_ms)}
+    connection.run_many(POSTPONE, [{"delivery": id, "held": token, "next_ms": due_ms} for id, due_ms in due.items()])
+    return set(due)
 
 
 def ack(connection: Connection, *, outcomes: Sequence[Outcome]) -> int:
@@ -188,7 +213,17 @@ def ack(connection: Connection, *, outcomes: Sequence[Outcome]) -> int:
     connection.first(UNHURRIED)
     counted = [outcome for wave in waves(outcomes) for outcome in ack_each(connection, wave)]
     judge_endpoints(connection, counted)
+    judge_receivers(connection, earned=earned(counted))
     return len(counted)
+
+
+def earned(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """By host: a success is one, a failure takes two away. Choice: so a host where less than two thirds succeed earns nothing."""
+    found: dict[str, int] = {}
+    for outcome in outcomes:
+        if outcome.host is not None and outcome.verdict != "ours":
+            found[outcome.host] = found.get(outcome.host, 0) + (1 if outcome.verdict == "ok" else -2)
+    return found
 
 
 def waves(outcomes: Sequence[Outcome]) -> list[dict[str, Outcome]]:
@@ -244,7 +279,7 @@ def judge(connection: Connection, record: Record, own: Sequence[Outcome]) -> Non
     """
     successes = [place for place, outcome in enumerate(own) if outcome.verdict == "ok"]
     since = record.failing_since
-    if successes and since is not None:
+    if successes and (since is not None or not record.proven):
         note_success(connection, endpoint=record.id)
         since = None
     failures = own[successes[-1] + 1 :] if successes else own

@@ -12,6 +12,7 @@ from registry.limits import Role, Tier
 from storage.people.accounts import add_member, create_organisation, create_person
 from storage.people.keys import insert_key
 from storage.store import open_store
+from tests.mcp.refusals import refusal_in
 from tests.world import CountingIds, SettableClock
 
 Json = dict[str, object]
@@ -66,8 +67,8 @@ def call_tool(http: httpx.Client, url: str, secret: str, name: str, arguments: J
     text = answer.text
     if answer.headers["content-type"].startswith("text/event-stream"):
         text = next(line[5:] for line in text.splitlines() if line.startswith("data:"))
-    message = cast(dict[str, Json], json.loads(text))
-    return cast(Json, message["result"]["structuredContent"])
+    result = cast(dict[str, Json], json.loads(text))["result"]
+    return cast(Json, refusal_in(result) if result["isError"] else result["structuredContent"])
 
 
 def everything_below(folder: Path, *, but: str) -> dict[str, bytes]:

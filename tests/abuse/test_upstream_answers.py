@@ -181,7 +181,7 @@ async def test_the_zone_that_a_refusal_names_is_an_id_and_a_name(tmp_path: Path)
             lambda _: orjson.dumps({"status": {"code": 10002}, "createLocationZone": {"existingLZ": zone}}),
             "k",
         )
-        assert (answer.status_code, answer.json()["details"]) == (502, {"existingLZ": {}})
+        assert (answer.status_code, answer.json()["details"]) == (409, {"existingLZ": {}})
 
 
 @pytest.mark.parametrize("path", ["/v1/tariffs/7001?verbose=true", "/v1/location-zones/detailed?verbose=true"])

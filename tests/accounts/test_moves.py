@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from clients.sandbox.ocs.entities import Line
-from tests.accounts.stage import Stage
+from registry.limits import Role, Tier
+from registry.restrictions import Restrictions
+from tests.accounts.stage import TOKEN, Stage
 
 pytestmark = pytest.mark.anyio
 
@@ -108,9 +110,34 @@ async def test_another_resellers_account_needs_a_profile(stage: Stage) -> None:
     profile = next(
         number for number, row in stage.network.profiles.items() if row.reseller_id == 7002 and row.sponsor_id == lines[0].sim.sponsor_id
     )
-    said = await stage.own.post(PATH, json=span(lines, destAccount=8201, destNetworkProfileId=profile))
+    wanted = span(lines, destAccount=8201, destNetworkProfileId=profile)
+    asked = (await stage.own.post(PATH, json=wanted)).json()
+    assert asked["message"].startswith("This will move the lines ") and "of the reseller 7002. They lose all packages" in asked["message"]
+    assert {line.reseller_id for line in lines} == {7001}
+    said = await stage.own.post(PATH, json=wanted, headers={"X-Confirm-Token": asked["confirm_token"]})
     assert said.json() == {"data": {"moved": 10}}
     assert {line.reseller_id for line in lines} == {7002}
+
+
+@pytest.mark.parametrize(
+    ("role", "restrictions", "code"), [("member", {}, "role_required"), ("admin", {"no_admin": True}, "credential_restricted")]
+)
+async def test_lines_leave_their_reseller_by_no_member_and_no_key_without_admin(
+    stage: Stage, role: str, restrictions: dict[str, bool], code: str
+) -> None:
+    stage.network.resellers[7002].parent_id = 7001
+    lines = neighbours(stage)
+    profile = next(
+        number for number, row in stage.network.profiles.items() if row.reseller_id == 7002 and row.sponsor_id == lines[0].sim.sponsor_id
+    )
+    person, organisation = await stage.world.person(), await stage.world.organisation(Tier.PRO, token=TOKEN)
+    await stage.world.join(person, organisation, Role(role))
+    _, secret = await stage.world.key(person, organisation, restrictions=Restrictions(**restrictions))
+    async with stage.world.client(secret) as http:
+        said = await http.post(PATH, json=span(lines, destAccount=8201, destNetworkProfileId=profile))
+        assert (said.status_code, said.json()["code"]) == (403, code)
+        within = await http.post(PATH, json=span(lines))  # to an account of the same reseller they go at once
+    assert (within.status_code, {line.reseller_id for line in lines}) == (200, {7001})
 
 
 MALFORMED: list[tuple[dict[str, Any], str]] = [

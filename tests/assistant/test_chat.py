@@ -164,7 +164,7 @@ async def test_what_is_wrong_with_a_tool_call_is_taught_back(stage: Stage) -> No
                     "code": "invalid_request",
                     "request_id": "req_01mcckg2g00000000000000009",
                     "param": "limit",
-                    "hint": "Page size.",
+                    "hint": "Page size, 1-1000.",
                 },
             },
             {
@@ -175,7 +175,7 @@ async def test_what_is_wrong_with_a_tool_call_is_taught_back(stage: Stage) -> No
                     "code": "unknown_field",
                     "request_id": "req_01mcckg2g0000000000000000a",
                     "param": "confirm_token",
-                    "hint": "Remove it. Known fields: iccid, gzCounter",
+                    "hint": "Remove it. Known fields: iccid, gzCounter, fields",
                 },
             },
         ]

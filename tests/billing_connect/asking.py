@@ -14,11 +14,16 @@ NOBODYS = "acct_1Nobody"
 Said = tuple[int, dict[str, Any]]
 
 
-async def ask(house: House, secret: str | None, method: str, path: str, body: object = None, *, key: str | None = None) -> Said:
-    """One call: its status and its body."""
+async def ask(
+    house: House, secret: str | None, method: str, path: str, body: object = None, *, key: str | None = None, sure: bool = False
+) -> Said:
+    """One call: its status and its body; whoever is sure confirms it where that is asked."""
     headers = {} if key is None else {"Idempotency-Key": key}
     async with house.client(secret) as http:
         answer = await http.request(method, path, json=body, headers=headers)
+        if sure and answer.status_code == 202:
+            headers["X-Confirm-Token"] = answer.json()["confirm_token"]
+            answer = await http.request(method, path, json=body, headers=headers)
     return answer.status_code, answer.json()
 
 

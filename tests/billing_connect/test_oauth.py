@@ -51,7 +51,7 @@ async def way(house: House, caller: Credentials) -> Way:
 
 
 async def complete(house: House, caller: Credentials, code: str, state: str, *, key: str | None = None) -> Said:
-    return await ask(house, caller.secret, "POST", COMPLETE, {"code": code, "state": state}, key=key)
+    return await ask(house, caller.secret, "POST", COMPLETE, {"code": code, "state": state}, key=key, sure=True)
 
 
 async def stored(house: House, caller: Credentials) -> Connected | None:

@@ -3,9 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from registry.ports import Site
 from tests.cli.reseller import refused, said
-from transports.cli.banner import Started
+from transports.cli.banner import Started, opened_by
 from transports.cli.serve import payments_of
 from transports.settings import load_settings
 
@@ -48,6 +50,21 @@ def test_it_says_which_payment_processor_it_is_and_how_to_take_another() -> None
     assert "─ Payments  simulated in this process" in started.as_tree()
     for key, mode in (("sk_live_12345678", "real, live mode"), ("rk_test_12345678", "real, test mode")):
         assert payments_of(load_settings({}, payments_key=key, payments_webhook_secret="whsec_12345678")) == mode
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7"])
+def test_a_demo_that_listens_to_other_machines_says_what_it_opens_and_to_whom(host: str) -> None:
+    told = opened_by(host, True, SITE.base_url)
+    assert told in replace(TREE, opened=told).as_tree()
+    assert all(
+        words in told for words in ("machine that reaches", "unencrypted", "the key above", "codes", "payment pages", "--host 127.0.0.1")
+    )
+    assert opened_by(host, False, SITE.base_url) == ""
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
+def test_a_demo_for_this_machine_alone_opens_nothing(host: str) -> None:
+    assert opened_by(host, True, SITE.base_url) == "" and "Open " not in TREE.as_tree()
 
 
 def test_the_configuration_follows_the_server_and_the_organisation_that_are_named(tmp_path: Path) -> None:

@@ -127,3 +127,27 @@ async def test_a_python_client_issues_an_esim_over_stdio(tmp_path: Path) -> None
     assert made is not None and made["status"] == "succeeded"
     there = await anyio.to_thread.run_sync(lambda: said("call", "get_connectivity_intent", "--id", made["id"], cwd=tmp_path))
     assert json.loads(there) == made
+
+
+def test_a_block_for_one_of_several_organisations_has_to_name_it(tmp_path: Path) -> None:
+    first = said("org", "create", "First", "--email", "first@example.com", cwd=tmp_path)
+    alone = reseller("mcp", "config", "claude-desktop", cwd=tmp_path)
+    assert (alone.returncode, "--org" in alone.stdout, alone.stderr) == (0, False, "")
+    second = said("org", "create", "Second", "--email", "second@example.com", cwd=tmp_path)
+    ids = [next(word for word in text.split() if word.startswith("org_")) for text in (first, second)]
+    refused = reseller("mcp", "config", "claude-desktop", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.strip() == f"--org: name the organisation to act for; there are: {ids[0]} (First), {ids[1]} (Second)"
+    named = json.loads(said("mcp", "config", "claude-desktop", "--org", ids[1], cwd=tmp_path))
+    assert named["mcpServers"]["connectivity"]["args"][-2:] == ["--org", ids[1]]
+    assert json.loads(config("cursor", tmp_path))  # a key is of one organisation
+
+
+def test_a_database_that_does_not_answer_leaves_the_choice_to_the_reader(tmp_path: Path) -> None:
+    made = {
+        "SERVICE_DATABASE_URL": "postgresql://u:hidden@127.0.0.1:1/reseller",
+        "SERVICE_SECRET_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+    }
+    done = reseller("mcp", "config", "claude-desktop", cwd=tmp_path, **made)
+    assert done.returncode == 0 and "--org" not in done.stdout and "hidden" not in done.stderr
+    assert "if it has several organisations, name one with --org" in done.stderr

@@ -81,17 +81,28 @@ def test_an_organisation_is_connected_and_disconnected(home: Path) -> None:
     words = ("org", "connect", organisation, "--own-token-stdin")
     assert said(*words, cwd=home, stdin=TOKEN + "\n") == f"{organisation} is connected with its own token\n"
     assert listed() == "own token, assigned account 42"
+    assert said(*words, cwd=home, stdin=TOKEN + "2\n") == f"{organisation} is connected with its own token\n"
     database = home / "data" / "service.db"
     assert TOKEN.encode() not in b"".join(path.read_bytes() for path in database.parent.iterdir())
     with closing(sqlite3.connect(database)) as connection:
         row = connection.execute("select mode, account_id, own_token from organisation").fetchone()
+        [(former,)] = connection.execute("select sealed from former_token").fetchall()
     keyring = Keyring((home / "data" / "keyring").read_text().strip(), bytes)
-    assert row[:2] == ("own", None) and keyring.open(row[2], org_id=organisation, field=OWN_TOKEN_FIELD) == TOKEN
+    assert row[:2] == ("own", None) and keyring.open(row[2], org_id=organisation, field=OWN_TOKEN_FIELD) == TOKEN + "2"
+    assert keyring.open(former, org_id=organisation, field=OWN_TOKEN_FIELD) == TOKEN
     assert said("org", "disconnect", organisation, cwd=home) == f"{organisation} is not connected\n"
     assert listed() == "not connected"
     with closing(sqlite3.connect(database)) as connection:
         left = "select mode, account_id, own_token, assigned_account_id from organisation"
         assert connection.execute(left).fetchone() == (None, None, None, None)
+        assert connection.execute("select count(*) from former_token").fetchone() == (0,)
+        told = connection.execute("select operation, change from audit where organisation = ? order by id", (organisation,)).fetchall()
+    assert told == [
+        ("org_connect", "none -> managed account 42"),
+        ("org_connect", "managed account 42 -> own token"),
+        ("org_connect", "own token -> own token"),
+        ("org_disconnect", "own token -> none"),
+    ]
 
 
 def test_an_account_is_assigned_to_one_organisation_and_taken_back(home: Path) -> None:
@@ -125,8 +136,10 @@ def test_an_organisation_finds_the_account_it_was_assigned_on_a_running_server(p
     with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {secret}"}) as http:
         said("org", "assign", organisation, "--account", "8104", cwd=place)
         state = http.post("/v1/onboarding/managed-account", json={}).json()
-        assert state["connection"] == {"connected": True, "mode": "managed", "account_id": 8104}
-        own = http.post("/v1/onboarding/ocs-connect", json={"token": "sandbox-7002-token"}).json()
+        assert state["connection"] == {"connected": True, "mode": "managed", "account_id": 8104, "former_token_until": None}
+        token = {"token": "sandbox-7002-token"}
+        asked = http.post("/v1/onboarding/ocs-connect", json=token).json()
+        own = http.post("/v1/onboarding/ocs-connect", json=token, headers={"X-Confirm-Token": asked["confirm_token"]}).json()
         assert own["connection"]["mode"] == "own"
         said("org", "connect", organisation, "--own-token-stdin", cwd=place, stdin=TOKEN)
         # Simulated until then: no account of a simulated network stays assigned where somebody set up a real connection.

@@ -31,6 +31,7 @@ COMMON = {"SERVICE_WEBHOOK_ALLOW_NETS": "127.0.0.0/8", "SERVICE_WORKER": "true"}
 INTENT = ("call", "create_connectivity_intent", "--plan", "test_eu_1gb", "--idempotency-key", "one")
 DONE = """\
 organisation.own_token            1 sealed again
+former_token.sealed               0 sealed again
 webhook_endpoint.secret           1 sealed again
 webhook_endpoint.previous_secret  1 sealed again
 intent.esim                       1 sealed again
@@ -96,7 +97,7 @@ def test_after_rekey_everything_opens_without_the_old_key(settings: dict[str, st
     token = sealed_token(tmp_path, settings, organisation)
     assert Keyring(NEW, bytes).open(token, org_id=organisation, field=OWN_TOKEN_FIELD) == TOKEN
     again = reseller("keys", "rekey", cwd=tmp_path, **new)
-    assert (again.returncode, re.findall(r" (\d+) sealed again", again.stdout)) == (0, ["0"] * 9)
+    assert (again.returncode, re.findall(r" (\d+) sealed again", again.stdout)) == (0, ["0"] * 10)
 
 
 def bearer(secret: str) -> dict[str, str]:
@@ -154,7 +155,7 @@ def test_what_cannot_be_opened_is_named_by_its_row_and_the_command_fails(home: P
     done = reseller("keys", "rekey", cwd=home, SERVICE_SECRET_KEYS=BOTH)
     assert (done.returncode, done.stderr) == (1, "older keys are still needed, see above\n")
     lines = done.stdout.splitlines()
-    assert lines[8:] == [
+    assert lines[9:] == [
         "claim.body                        1 sealed again, 2 cannot be opened:",
         f"  claim {organisation} op k00001: sealed with key lost, which is not in the keyring: put that key back behind the first"
         " and run this again",

@@ -134,7 +134,7 @@ def test_what_failed_since_a_time_is_sent_again(place: Path, there: dict[str, st
         assert json.loads(said("webhooks", "replay", endpoint, "--since", "1h", cwd=place, **there))["replayed"] == 1
         assert hook.take(secret) == (204, event)
         code, shown = at_terminal("webhooks", "replay", endpoint, cwd=place, settings=there)
-        assert (code, shown) == (0, "no failed deliveries are on the way again\r\n")
+        assert (code, shown) == (0, "no failed deliveries are on the way again, and no waiting ones now\r\n")
         listed = json.loads(said("webhooks", "list", cwd=place, **there))["data"]
         assert [row["id"] for row in listed] == [endpoint]
         http.delete(f"/webhook_endpoints/{endpoint}")
@@ -150,7 +150,7 @@ def test_one_delivery_is_sent_again_though_it_had_arrived(place: Path, there: di
             continue
         words = ("webhooks", "replay", endpoint, "--delivery", delivery)
         code, shown = at_terminal(*words, cwd=place, settings=there)
-        assert (code, shown) == (0, f"{delivery} is on the way again\r\n")
+        assert (code, shown) == (0, f"{delivery} is on the way now\r\n")
         assert hook.take(secret) == (204, event)
         code, message = refused(*words, "--since", "1h", cwd=place, **there)
         assert code == 1 and "[invalid_request]" in message

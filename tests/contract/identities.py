@@ -13,6 +13,7 @@ from registry.limits import Role, Scope, Tier
 from registry.operation import Auth
 from registry.spelling import shown
 from tests.contract.cast import IDENTITIES, By, Identity, Narrow, Place
+from tests.contract.connections import REPLACING
 from tests.contract.payments import UNCONNECTED
 from tests.contract.stage import GUARD, ID, NEVER
 
@@ -72,9 +73,10 @@ OF_THE_LEDGER = {"idempotencyKey"}
 """Names that are ours without looking like it."""
 
 
-def expected(operation: AnyOperation, who: Identity) -> Answer:
-    """The first reason to refuse, else the declared answer."""
-    return next(said for rule in RULES if (said := rule(operation, who)) is not None)
+def expected(operation: AnyOperation, who: Identity, *, live: bool = True) -> Answer:
+    """The first reason to refuse, else the declared answer; not `live`: the call replaces nothing, or it has done so before."""
+    rules = RULES if live else [rule for rule in RULES if rule not in OF_WHAT_IS_LIVE]
+    return next(said for rule in rules if (said := rule(operation, who)) is not None)
 
 
 def by_credential(operation: AnyOperation, who: Identity) -> Answer | None:
@@ -103,6 +105,25 @@ def by_role(operation: AnyOperation, who: Identity) -> Answer | None:
     if operation.role is not Role.ADMIN:
         return None
     return Answer(403, "role_required") if who.role is not Role.ADMIN else None
+
+
+def by_live_connection(operation: AnyOperation, who: Identity) -> Answer | None:
+    """What would replace a live connection is for admins; whoever is in no organisation was refused before."""
+    if operation.id not in REPLACING or who.place is Place.ALONE:
+        return None
+    return Answer(403, "role_required") if who.role is not Role.ADMIN else None
+
+
+def by_login_to_what_is_live(operation: AnyOperation, who: Identity) -> Answer | None:
+    """And for credentials that were made with admin access."""
+    lacks = who.granted is not None and "admin" not in who.granted.split()
+    return RESTRICTED if operation.id in REPLACING and lacks else None
+
+
+def by_former_token(operation: AnyOperation, who: Identity) -> Answer | None:
+    """Whoever is elsewhere has replaced no token."""
+    gone = operation.id == "onboarding_restore_ocs_token" and who.place is not Place.HERE
+    return Answer(409, "no_former_token") if gone else None
 
 
 def by_login(operation: AnyOperation, who: Identity) -> Answer | None:
@@ -187,6 +208,7 @@ def done(operation: AnyOperation, who: Identity) -> Answer:
 
 
 RESTRICTED = Answer(403, "credential_restricted")
+OF_WHAT_IS_LIVE = (by_live_connection, by_login_to_what_is_live)
 RULES: tuple[Callable[[AnyOperation, Identity], Answer | None], ...] = (
     by_credential,
     by_guard,
@@ -195,6 +217,9 @@ RULES: tuple[Callable[[AnyOperation, Identity], Answer | None], ...] = (
     by_role,
     by_login,
     by_restriction,
+    by_live_connection,
+    by_login_to_what_is_live,
+    by_former_token,
     by_offer,
     by_payment_account,
     by_owner,
@@ -263,5 +288,8 @@ other accounts may need to read there first, which costs one call; a 429 comes a
 - **free**, **pro** and **enterprise** with **member** and **admin**: people of the organisation, by its tier and their role.
 - **session**: an admin's token of an external identity provider. **login**: an admin's token of the built-in one, with what was granted.
 - **key**: an admin's key with one restriction. *its own* is the toolset of the operation, or the line or account that the call names.
+
+The organisation and its account are live, so a call that replaces something live is for admins here, and confirmed; where nothing is live
+yet anybody may make it. `docs/identity.md` says which calls those are, and why.
 
 """

@@ -24,7 +24,7 @@ async def invoice(world: World, who: Credentials) -> Input:
     month = await period(world, who)
     wanted = Wanted(world.ids.new("inv_"), who.organisation, month["period_id"], 250, 100)
     made = await world.store.write(make_invoice, wanted=wanted, now=world.clock.now(), ids=world.ids)
-    return {"id": made.id}
+    return {"id": made.row.id}
 
 
 INVOICED = {

@@ -11,6 +11,7 @@ from operations.billing.identity_sessions import NewSession
 from operations.billing.oauth_begin import digest_of
 from storage.money.connect_states import ConnectState, insert_state
 from storage.money.identity_sessions import IdentitySession, insert_session
+from tests.contract.connections import CONNECTED
 from tests.contract.intelligence import INTELLIGENCE
 from tests.contract.invoices import INVOICED
 from tests.contract.orders import ORDERS
@@ -100,6 +101,7 @@ PREPARED: Mapping[str, Callable[[World, Credentials], Awaitable[Input]]] = {
     "operator_billing_create_refund": charge,
     "operator_billing_create_manual_payout": funds,
     "operator_billing_submit_dispute_evidence": dispute,
+    **CONNECTED,
     **INVOICED,
     **SHOPS,
     **ORDERS,

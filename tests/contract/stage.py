@@ -30,6 +30,7 @@ from tests.contract.fleet import ACCOUNT, FJORD, Own, drawn, new_network, opened
 from tests.contract.founding import found
 from tests.contract.payments import prepared, signature
 from tests.direct import Direct
+from tests.mcp.refusals import refusal_in
 from tests.registry.ledgers import AuditRow, audited, audited_by, audited_of, used_by
 from tests.world import BASE, HOST, ORIGIN, SITE, Credentials, World, open_world
 from transports.http.asgi import Receive, Scope, Send
@@ -310,7 +311,7 @@ class House:
         if answer.status_code != 200:
             return Answered(answer.status_code, answer.json(), answer.headers["request-id"])
         result = message(answer)["result"]
-        body = result["structuredContent"]
+        body = refusal_in(result) if result["isError"] else result["structuredContent"]
         if "confirm_token" in body:
             again = body["confirm_token"]
             return await self.mcp(operation, secret, given, key=key, token=again) if sure else Answered(202, body, "")

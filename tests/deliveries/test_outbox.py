@@ -170,7 +170,7 @@ async def test_what_waits_for_an_endpoint_that_is_disabled_has_failed_and_can_be
     assert [(await office.states(event))[0][0] for event in events] == ["failed"] * 4
     assert (await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/enable")).status_code == 200
     answer = await office.http.post(f"/v1/connectivity/webhook_endpoints/{endpoint}/replay", json={})
-    assert answer.json() == {"object": "connectivity.replay", "replayed": 4}
+    assert answer.json() == {"object": "connectivity.replay", "replayed": 4, "brought_forward": 0}
     assert (await take(office, "two")).taken == 2
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from storage.connection import Connection
 from storage.statement import sqlite_dialect
-from storage.webhooks.deliveries import REPLAY, REPLAYED_AT_ONCE, replay
+from storage.webhooks.deliveries import REPLAY, REPLAYED_AT_ONCE, Requeued, replay, replay_one
 from tests.databases import migrated_sqlite
 from tests.deliveries.test_fairness import numbers
 from tests.deliveries.transaction import Opened, fetched, on_sqlite, told
@@ -34,7 +34,7 @@ def test_a_replay_takes_those_that_failed_first_and_the_next_one_the_rest(opened
         taken = [replay(connection, endpoint="we_1", since_ms=0, now_ms=NOW)]
         assert left(connection) == list(range(REPLAYED_AT_ONCE + 1, FAILED + 1))
         taken += [replay(connection, endpoint="we_1", since_ms=0, now_ms=NOW) for _ in range(2)]
-        assert taken == [REPLAYED_AT_ONCE, FAILED - REPLAYED_AT_ONCE, 0]
+        assert taken == [Requeued(REPLAYED_AT_ONCE, 0), Requeued(FAILED - REPLAYED_AT_ONCE, 0), Requeued(0, 0)]
         again = "select count(*), min(attempts) from delivery where state = 0 and attempt = 0"
         assert fetched(connection, again) == [(FAILED, 10)]
 
@@ -42,8 +42,25 @@ def test_a_replay_takes_those_that_failed_first_and_the_next_one_the_rest(opened
 def test_a_replay_since_a_moment_leaves_what_was_queued_before(opened: Opened) -> None:
     with opened() as connection:
         failed(connection)
-        assert replay(connection, endpoint="we_1", since_ms=FAILED - 9, now_ms=NOW) == 10
+        assert replay(connection, endpoint="we_1", since_ms=FAILED - 9, now_ms=NOW) == Requeued(10, 0)
         assert left(connection) == list(range(1, FAILED - 9))
+
+
+def test_a_replay_brings_forward_what_waits_and_leaves_alone_what_is_due_or_under_way(opened: Opened) -> None:
+    columns = "id, event_id, endpoint_id, organisation, state, attempt, attempts, due_ms, created_ms, lease"
+    rows = {"later": (NOW + 1, "null"), "due": (NOW, "null"), "held": (NOW + 1, "'lse_1'"), "old": (NOW + 9, "null")}
+    with opened() as connection:
+        for name, (due, lease) in rows.items():
+            created = 1 if name == "old" else 5
+            told(
+                connection,
+                f"insert into delivery({columns}) values ('{name}', '{name}', 'we_1', 'org_1', 0, 7, 7, {due}, {created}, {lease})",
+            )
+        assert replay(connection, endpoint="we_1", since_ms=5, now_ms=NOW) == Requeued(0, 1)
+        found = fetched(connection, "select id, due_ms, attempt, attempts from delivery order by id")
+        assert found == [("due", NOW, 7, 7), ("held", NOW + 1, 7, 7), ("later", NOW, 0, 7), ("old", NOW + 9, 7, 7)]
+        single = [replay_one(connection, endpoint="we_1", delivery=name, now_ms=NOW) for name in (*rows, "none")]
+        assert single == [Requeued(0, 0), Requeued(0, 0), Requeued(0, 0), Requeued(0, 1), None]
 
 
 def test_on_sqlite_a_replay_reads_no_more_than_its_portion(tmp_path: Path) -> None:

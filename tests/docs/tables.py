@@ -18,7 +18,6 @@ from transports.metrics import of_database, of_process
 from transports.settings import PREFIX, Settings
 from transports.tally import Tally
 
-CHARACTERS_OF_A_TOKEN = 4
 NO_PYTEST = "pytest is missing: `python3 ./run test tests/docs/test_tables.py` once installs the development packages; then try again"
 
 
@@ -42,12 +41,16 @@ def toolsets_table() -> str:
     plain = "`connectivity,operator` (plain `/mcp`)"
     selections = {plain: ["connectivity", "operator"], "`core`": ["core"], "`operator`": ["operator"], "`all`": ["all"]}
     own = [toolset.name for toolset in CATALOGUE.toolsets if toolset.name in CATALOGUE.names()]
-    rows = ["| Selection | Tools | Tokens, about |", "|---|---|---|"]
+    rows = ["| Selection | Tools | Tokens, about | With output schemas |", "|---|---|---|---|"]
     for shown, names in {**selections, **{f"`{name}`": [name] for name in own}}.items():
         size = measure(CATALOGUE, names)
-        tokens = size.input_chars / CHARACTERS_OF_A_TOKEN
-        rows.append(f"| {shown} | {size.tools} | {round(tokens, -3 if tokens >= 5000 else -2):,.0f} |")
+        rows.append(f"| {shown} | {size.tools} | {about(size.tokens)} | {about(size.with_outputs)} |")
     return "\n".join(rows)
+
+
+def about(tokens: int) -> str:
+    """A count as it is told: to hundreds, and where it is large to thousands."""
+    return f"{round(tokens, -3 if tokens >= 5000 else -2):,}"
 
 
 def budgets_table() -> str:

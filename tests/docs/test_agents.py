@@ -51,4 +51,3 @@ def test_clients_prompts_resources_and_codes_are_those_of_the_service() -> None:
     assert [code for code in codes if f'"{code}"' not in errors and code not in CATALOGUE.names()] == []
     settings = {field.name: field.default for field in fields(McpSettings)}
     assert f"within {settings['state_seconds']} seconds" in " ".join(TEXT.split())
-    assert f"pages of {settings['page_size']};" in TEXT

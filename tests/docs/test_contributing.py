@@ -12,6 +12,7 @@ from registry.catalogue import Catalogue, Toolset
 from registry.limits import Tier
 from tests.docs.blocks import blocks
 from tests.mcp.house import open_house
+from tests.mcp.refusals import refusal_of
 
 pytestmark = pytest.mark.anyio
 
@@ -36,13 +37,9 @@ async def test_the_example_operation_is_served_by_http_and_mcp_alike(module: Mod
         caller = await house.world.caller(Tier.FREE)
         async with house.world.client(caller.secret) as http, house.connect(caller, query="?toolsets=all") as mcp:
             by_http = [(await http.get(path)).json() for path in ("/v1/estimates/7", "/v1/estimates/365?mb_per_day=100000")]
-            by_mcp = [
-                (await mcp.call_tool("estimate_data", arguments)).structured_content
-                for arguments in ({"days": 7}, {"days": 365, "mb_per_day": 100_000})
-            ]
-        assert by_http[0] == by_mcp[0] == {"days": 7, "data_mb": 2100}
-        for refused in (by_http[1], by_mcp[1]):
-            assert refused is not None
+            by_mcp = [await mcp.call_tool("estimate_data", arguments) for arguments in ({"days": 7}, {"days": 365, "mb_per_day": 100_000})]
+        assert by_http[0] == by_mcp[0].structured_content == {"days": 7, "data_mb": 2100}
+        for refused in (by_http[1], refusal_of(by_mcp[1])):
             assert (refused["code"], refused["param"]) == ("invalid_request", "mb_per_day")
 
 

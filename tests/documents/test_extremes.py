@@ -20,7 +20,7 @@ PAY = "https://pay.example/i/acct_1TestAccount/" + "test_YWNjdF8xVGVzdA" * 12
 INVOICE = Invoice(
     id="inv_1", organisation="org_1", period="per_1", number="INV-2027-000001", status="sent", sending=0, revision=0, discarded=0,
     currency="EUR", price_per_gb_cents=10**9, platform_fee_bps=5000, subtotal_cents=MOST, tax_cents=0, platform_fee_cents=0,
-    total_cents=MOST, lines=1, connect_account=None, processor_invoice=None, pay_url=PAY, recipient_name="Ä" * 200,
+    total_cents=MOST, lines=1, selected=0, connect_account=None, processor_invoice=None, pay_url=PAY, recipient_name="Ä" * 200,
     recipient_email=f"{'e' * 64}@{'d' * 63}.{'d' * 63}.example", notes="ñ" * 2000, document=1, issued_at=1_800_014_400,
     due_at=1_802_606_400, paid_at=None, created=1_800_014_400, updated=1_800_014_400,
 )  # fmt: skip

@@ -230,6 +230,7 @@ def read(asked: Asked, answer: Answer) -> tuple[int, Any, bool]:
     result = (body or {}).get("result", {})
     inside = result.get("structuredContent") or {}
     if result.get("isError"):
+        inside = orjson.loads(result["content"][0]["text"])
         return int(inside.get("status", 599)), inside, False
     return 200, inside, False
 

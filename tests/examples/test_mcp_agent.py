@@ -15,4 +15,4 @@ def test_every_pattern_does_what_the_guide_says(server: Running) -> None:
     assert asked.startswith("asked: This will send one SMS to a line") and asked.endswith("Carry it out?")
     assert sent == again == "sent: {'data': {'sent': True, 'unicode': False, 'length': 21}}"
     assert to_ask.startswith("to ask: This will send one SMS to a line")
-    assert reads.endswith(" of the first page of tools that change nothing")
+    assert reads.endswith(" tools that change nothing")

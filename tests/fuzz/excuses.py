@@ -45,7 +45,6 @@ BETWEEN_FIELDS = (
     "active throttling needs it",
     "active throttling needs a threshold",
     "a threshold is a percentage together with a speed",
-    "a template cannot be without it",
     "cannot be set below 0",
     "is required when phoneType is real",
     "is final: the line can never be used again",
@@ -98,16 +97,16 @@ def excused(label: str, check: str, status: int, body: dict[str, object], *, mes
     if status == 402:  # who may not call it is told so first, whatever they sent; an admin never is, which the engine looks after
         return check in JUDGE_INPUT
     match check:
-        case "not_a_server_error":  # promised: the network refuses for a reason of its own (mapping 0.3); some operations are never offered
-            refused = status == 502 and body.get("ocs_code") not in (None, 3, 18)
-            return refused or body.get("code") == NEVER_OFFERED.get(label, "")
+        case "not_a_server_error":  # some operations are never offered
+            return body.get("code") == NEVER_OFFERED.get(label, "")
         case "negative_data_rejection":  # what is odd in a notification is not believed, and taken all the same; 413 and 414 refuse, too
             # What is only repeated is repeated before the token is looked at; so is an eSIM that was given back already.
             token = "`X-Confirm-Token` in header" in message and (replayed or label == GIVEN_BACK)
             return token or label == "POST /v1/webhooks/bridge4ip" or status in (413, 414)
         case "positive_data_acceptance":
             return (
-                body.get("code") in NO_SCHEMA_SAYS
+                "ocs_code" in body  # the network refuses for a reason of its own: no schema has its names and states
+                or body.get("code") in NO_SCHEMA_SAYS
                 or body.get("code") == NEVER_OFFERED.get(label, "")
                 or (param == "url" and "webhook_endpoints" in label)  # no schema says which hosts are public
                 or param == "cron"  # nor what a cron expression is

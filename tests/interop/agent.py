@@ -7,6 +7,7 @@ import orjson
 from mcp.client.client import Client
 from mcp_types import CallToolResult, TextContent
 
+from tests.mcp.refusals import refusal_of
 from tests.mcp.test_confirm import Person
 
 
@@ -29,7 +30,7 @@ class Agent:
     async def call(self, tool: str, **arguments: Any) -> Any:
         """What a tool that did its work answers."""
         said = await self.try_to(tool, **arguments)
-        assert not said.is_error, said.structured_content
+        assert not said.is_error, said.content
         assert said.structured_content is not None
         return said.structured_content["data"]
 
@@ -57,14 +58,14 @@ class Agent:
         token = await self.token(tool, **arguments)
         done = await self.call(tool, **arguments, confirm_token=token)
         again = await self.try_to(tool, **arguments, confirm_token=token)
-        assert (again.structured_content or {})["code"] in ("confirm_token_invalid", "not_found")  # or what it was for is gone
+        assert refusal_of(again)["code"] in ("confirm_token_invalid", "not_found")  # or what it was for is gone
         return done
 
     async def token(self, tool: str, **arguments: Any) -> str:
         """What a tool gives that does nothing yet."""
         challenge = await self.try_to(tool, **arguments)
-        body = challenge.structured_content or {}
-        assert challenge.is_error and "ask whether to go on" in str(challenge.content[0])
+        body = refusal_of(challenge)
+        assert "ask whether to go on" in body["hint"]
         return body["confirm_token"]
 
     async def find(self, part: str) -> str:

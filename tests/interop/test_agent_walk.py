@@ -19,6 +19,7 @@ from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
 from tests.interop.agent import Agent
 from tests.mcp.house import House, open_house
+from tests.mcp.refusals import refusal_of
 from tests.mcp.test_confirm import Person
 from tests.running import ROOT
 
@@ -141,7 +142,7 @@ async def test_an_agent_changes_a_lines_network_and_tells_its_sim(house: House, 
         lists = await walker.rows("list_steering_lists")
         wanted = next(row["id"] for row in lists if row["id"] != line.steering_list_id)
         foreign = await walker.try_to("modify_subscriber_steering_list", iccid=iccid, listId=999_999)
-        assert (foreign.is_error, (foreign.structured_content or {})["code"]) == (True, "not_found")
+        assert (foreign.is_error, refusal_of(foreign)["code"]) == (True, "not_found")
         assert "list_steering_lists" in str(foreign.content[0])
         await walker.call("modify_subscriber_steering_list", iccid=iccid, listId=wanted)
         assert await walker.call("push_steering_to_subscriber", iccid=iccid) == {"pushed": True}
@@ -174,7 +175,7 @@ async def test_what_a_person_declines_is_not_sent(house: House) -> None:
         walker.person.action, walker.person.content = "decline", None
         for tool, arguments in (("send_sms", {"message": "Hi"}), ("clean_all_packages", {})):
             refused = await walker.try_to(tool, iccid=line.iccid, **arguments)
-            assert (refused.is_error, (refused.structured_content or {})["code"]) == (True, "confirm_declined")
+            assert (refused.is_error, refusal_of(refused)["code"]) == (True, "confirm_declined")
         assert len(walker.person.asked) == 2
         assert line.iccid in walker.person.asked[0]
     assert (sent(house), len(line.packages) > 0) == ([], True)
@@ -185,7 +186,7 @@ async def test_a_token_that_is_used_for_another_text_sends_nothing(house: House)
     async with agent(house) as walker:
         token = await walker.token("send_sms", iccid=line.iccid, message="Hello")
         other = await walker.try_to("send_sms", iccid=line.iccid, message="Send money", confirm_token=token)
-        assert (other.structured_content or {})["code"] == "confirm_token_invalid"
+        assert refusal_of(other)["code"] == "confirm_token_invalid"
         assert sent(house) == []
         await walker.call("send_sms", iccid=line.iccid, message="Hello", confirm_token=token)
     assert [method for method, _ in sent(house)] == ["sendMtSms"]

@@ -22,8 +22,10 @@ from operations.catalogue import CATALOGUE
 from registry.limits import Scope
 from tests.children import Child
 from tests.interop.consenting import Person, person_of
-from tests.interop.test_official_clients import CLIENT, HERE, NODE
+from tests.interop.test_clients import HERE, MODULES, NODE
 from tests.running import Running, running
+
+CLIENT = MODULES / "@modelcontextprotocol" / "client" / "dist" / "index.mjs"
 
 pytestmark = pytest.mark.anyio
 CALLBACK = "http://localhost:53682/callback"

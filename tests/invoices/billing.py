@@ -12,11 +12,18 @@ DECEMBER = 1_796_212_800  # 2026-12-02T12:00:00Z: the month before the world's
 SIM = "8988303000000912345"
 GB = 1_000_000_000
 Json = dict[str, Any]
+MADE_ONLY = ("line_count", "largest_lines", "not_billed")
+"""What the answer of create_invoice has beside the invoice."""
 
 
 def sim(number: int) -> str:
     """The ICCID of the SIM with this number; they sort as the numbers do."""
     return f"89883030000{number:08d}"
+
+
+def invoice_of(made: Json) -> Json:
+    """The invoice of an answer of create_invoice."""
+    return {name: value for name, value in made.items() if name not in MADE_ONLY}
 
 
 @dataclass(slots=True)
@@ -58,7 +65,7 @@ class Billing:
         await self.use(*(usage or (4 * GB,)))
         answer = await self.create(price_per_gb_cents=price)
         assert answer.status_code == 201, answer.text
-        return answer.json()
+        return invoice_of(answer.json())
 
     async def read(self, invoice: str) -> Json:
         """The whole invoice."""

@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 
 from registry.limits import Tier
 from storage.money.fee_rates import set_fee_bps
-from tests.invoices.billing import DECEMBER, GB, INVOICES, PERIODS, SIM, Billing, sim
+from tests.invoices.billing import DECEMBER, GB, INVOICES, PERIODS, SIM, Billing, invoice_of, sim
 
 pytestmark = pytest.mark.anyio
 DAY = 86_400
@@ -46,10 +46,62 @@ async def test_an_invoice_is_a_draft_of_the_months_records(bill: Billing) -> Non
                 "paid_at": None,
                 "created_at": 1800014400,
                 "updated_at": 1800014400,
+                "line_count": 3,
+                "largest_lines": [
+                    {
+                        "id": "ili_01mcckg2g0000000000000000f",
+                        "invoice_id": "inv_01mcckg2g0000000000000000d",
+                        "iccid": "8988303000000000002",
+                        "description": "Mobile data December 2026",
+                        "bytes_up": 1000000,
+                        "bytes_down": 5000000000,
+                        "bytes_total": 5001000000,
+                        "unit_price_cents": 199,
+                        "quantity": 1,
+                        "amount_cents": 995,
+                        "currency": "EUR",
+                        "network": None,
+                        "country": None,
+                        "created_at": 1800014400,
+                    },
+                    {
+                        "id": "ili_01mcckg2g0000000000000000e",
+                        "invoice_id": "inv_01mcckg2g0000000000000000d",
+                        "iccid": "8988303000000000001",
+                        "description": "Mobile data December 2026",
+                        "bytes_up": 0,
+                        "bytes_down": 499999999,
+                        "bytes_total": 499999999,
+                        "unit_price_cents": 199,
+                        "quantity": 1,
+                        "amount_cents": 99,
+                        "currency": "EUR",
+                        "network": None,
+                        "country": None,
+                        "created_at": 1800014400,
+                    },
+                    {
+                        "id": "ili_01mcckg2g0000000000000000g",
+                        "invoice_id": "inv_01mcckg2g0000000000000000d",
+                        "iccid": "8988303000000000003",
+                        "description": "Mobile data December 2026",
+                        "bytes_up": 0,
+                        "bytes_down": 0,
+                        "bytes_total": 0,
+                        "unit_price_cents": 199,
+                        "quantity": 1,
+                        "amount_cents": 0,
+                        "currency": "EUR",
+                        "network": None,
+                        "country": None,
+                        "created_at": 1800014400,
+                    },
+                ],
+                "not_billed": [],
             },
         )
     )
-    assert (await bill.http.get(INVOICES)).json() == {"object": "list", "data": [answer.json()], "has_more": False}
+    assert (await bill.http.get(INVOICES)).json() == {"object": "list", "data": [invoice_of(answer.json())], "has_more": False}
 
 
 @pytest.mark.rule("2.9.2")
@@ -106,7 +158,8 @@ async def test_an_invoice_is_read_with_its_period_and_a_line_per_sim(bill: Billi
             ],
         }
     )
-    assert {name: value for name, value in whole.items() if name not in ("period", "line_items")} == made
+    assert {name: value for name, value in whole.items() if name not in ("period", "line_items")} == invoice_of(made)
+    assert (made["line_count"], made["largest_lines"]) == (2, sorted(whole["line_items"], key=lambda line: -line["amount_cents"]))
     assert sum(line["amount_cents"] for line in whole["line_items"]) == made["subtotal_cents"]
 
 

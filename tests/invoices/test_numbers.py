@@ -85,6 +85,18 @@ async def test_records_that_come_at_the_same_time_are_in_an_invoice_whole_or_not
     assert (await bill.create(period, price_per_gb_cents=1)).json()["subtotal_cents"] == 3 * 13
 
 
+async def test_invoices_of_one_sim_and_of_the_month_made_at_once_bill_the_sim_in_one_way(bill: Billing) -> None:
+    await bill.use((sim(1), 0, GB), (sim(2), 0, GB))
+    period = await bill.period()
+    some = [bill.create(period, iccids=[sim(1)], price_per_gb_cents=100) for _ in range(4)]
+    answers = await asyncio.gather(*some, *(bill.create(period, price_per_gb_cents=100) for _ in range(4)))
+    assert {answer.status_code for answer in answers[4:]} == {201}
+    selected = [answer for answer in answers[:4] if answer.status_code == 201]
+    of_month = [line["iccid"] for answer in answers[4:] for line in answer.json()["largest_lines"]]
+    assert len(selected) <= 1 and all(answer.json()["code"] == "nothing_to_bill" for answer in answers[:4] if answer not in selected)
+    assert (len(selected) == 1) == (sim(1) not in of_month) and of_month.count(sim(2)) == 4
+
+
 async def test_a_whole_life_on_either_database(bill: Billing) -> None:
     made = await bill.draft((sim(1), 1, 2), (sim(2), 3, 4), price=10**9)
     edited = (

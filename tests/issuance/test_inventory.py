@@ -13,6 +13,7 @@ from registry.policy import DAY
 from tests.issuance.lost_access import LOST_ACCESS
 from tests.issuance.stage import ACCOUNT, INTENTS, ISSUE, TEMPLATE, Stage, untold, whole
 from tests.mcp.house import open_house
+from tests.mcp.refusals import refusal_of
 from tests.registry import ledgers
 
 pytestmark = pytest.mark.anyio
@@ -352,11 +353,10 @@ async def test_a_key_is_one_key_at_both_doors(tmp_path: Path) -> None:
             other = await http.post(ISSUE, json={**body, "validityPeriod": 3}, headers={"X-Idempotency-Key": "l"})
             reused = await tools.call_tool("issue_esim_from_inventory", {**body, "idempotency_key": "l"})
             intents: dict[str, Any] = (await http.get(INTENTS)).json()
-        assert missing.is_error and missing.structured_content is not None
-        assert missing.structured_content["code"] == "idempotency_key_required"
+        assert refusal_of(missing)["code"] == "idempotency_key_required"
         assert (again.status_code, again.headers["Idempotent-Replayed"]) == (201, "true")
         assert first.structured_content == again.json()
-        assert other.status_code == 201 and reused.structured_content is not None
-        assert reused.structured_content["code"] == "idempotency_key_reused"
+        assert other.status_code == 201
+        assert refusal_of(reused)["code"] == "idempotency_key_reused"
         assert intents["data"] == []
         assert [call.method for call in house.world.sandbox.calls].count("affectPackageToSubscriber") == 2

@@ -227,13 +227,13 @@ async def test_what_was_never_sent_is_issued_as_before(stage: Stage) -> None:
     assert len(stage.sent(DELETE)) == 1
 
 
-@pytest.mark.parametrize("code", [14, 100])
-async def test_a_definite_refusal_of_the_first_step_leaves_it_issued(stage: Stage, code: int) -> None:
+@pytest.mark.parametrize(("code", "status"), [(14, 409), (100, 502)])
+async def test_a_definite_refusal_of_the_first_step_leaves_it_issued(stage: Stage, code: int, status: int) -> None:
     await stage.issue()
     before = len(stage.world.sandbox.calls)
     stage.trouble(Fault(DELETE, code=code))
     said = await stage.give_back()
-    assert (said.status_code, said.json()["ocs_code"]) == (502, code)
+    assert (said.status_code, said.json()["ocs_code"]) == (status, code)
     assert stage.methods(before) == [LINE, *LOOK, DELETE] and await stage.states() == {"k": "issued"}
     assert (await stage.give_back()).json()["data"]["status"] == "rolled_back"
 

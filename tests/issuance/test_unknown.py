@@ -40,9 +40,9 @@ UNKNOWN = {
 }
 SURE = {
     "code 100": (Fault(DRAW, code=100), 502, 100),
-    "code 14": (Fault(DRAW, code=14), 502, 14),
+    "code 14": (Fault(DRAW, code=14), 409, 14),
     "code 8": (Fault(DRAW, code=8), 502, 8),
-    "code 17": (Fault(DRAW, code=17), 409, None),
+    "code 17": (Fault(DRAW, code=17), 409, 17),
     "code 6": (Fault(DRAW, code=6), 409, None),
 }
 Ask = Callable[[Stage], Awaitable[httpx.Response]]

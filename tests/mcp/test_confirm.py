@@ -12,7 +12,7 @@ from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 from registry.limits import Tier
 from tests.mcp.house import ERAS, House, open_house, request
 from tests.mcp.notes import every
-from tests.mcp.test_tools import text_of
+from tests.mcp.refusals import refusal_in, refusal_of
 from tests.world import Credentials
 
 pytestmark = pytest.mark.anyio
@@ -65,7 +65,7 @@ async def test_anything_but_a_clear_yes_does_nothing(house: House, pro: Credenti
     async with house.connect(pro, elicit=Person(action, content)) as client:
         refused = await client.call_tool("delete_note", ARGUMENTS)
     assert refused.is_error
-    assert refused.structured_content["code"] == "confirm_declined"
+    assert refusal_of(refused)["code"] == "confirm_declined"
     assert await deletions(house) == 0
 
 
@@ -73,17 +73,16 @@ async def test_anything_but_a_clear_yes_does_nothing(house: House, pro: Credenti
 async def test_a_client_that_cannot_ask_gets_the_token_and_the_words_to_ask_with(house: House, pro: Credentials, era: str) -> None:
     async with house.connect(pro, era) as client:
         challenge = await client.call_tool("delete_note", ARGUMENTS)
-        body = challenge.structured_content
+        body = refusal_of(challenge)
         assert await deletions(house) == 0
         done = await client.call_tool("delete_note", {**ARGUMENTS, "confirm_token": body["confirm_token"]})
         again = await client.call_tool("delete_note", {**ARGUMENTS, "confirm_token": body["confirm_token"]})
     assert challenge.is_error
     assert (body["expires_in_seconds"], body["route"]) == (120, "DELETE /v1/notes/{name}")
     assert body["message"] == "This will remove a note for good (name first)."
-    assert "ask whether to go on" in text_of(challenge)
-    assert body["confirm_token"] in text_of(challenge)
+    assert "ask whether to go on" in body["hint"] and "header" not in body["hint"]
     assert done.structured_content == {"name": "first", "writes": 1}
-    assert (again.is_error, again.structured_content["code"]) == (True, "confirm_token_invalid")
+    assert (again.is_error, refusal_of(again)["code"]) == (True, "confirm_token_invalid")
 
 
 async def test_a_legacy_client_that_could_ask_is_given_the_token(house: House, pro: Credentials) -> None:
@@ -91,7 +90,7 @@ async def test_a_legacy_client_that_could_ask_is_given_the_token(house: House, p
     async with house.connect(pro, "legacy", elicit=person) as client:
         challenge = await client.call_tool("delete_note", ARGUMENTS)
     assert challenge.is_error
-    assert "confirm_token" in challenge.structured_content
+    assert "confirm_token" in refusal_of(challenge)
     assert person.asked == []
 
 
@@ -104,18 +103,18 @@ async def test_a_client_that_only_opens_addresses_is_not_shown_a_form(house: Hou
 async def test_a_token_works_once_for_its_owner_and_arguments_and_for_two_minutes(house: House, pro: Credentials) -> None:
     other = await house.world.caller(Tier.PRO)
     async with house.connect(pro) as client, house.connect(other) as stranger:
-        body = (await client.call_tool("delete_note", ARGUMENTS)).structured_content
+        body = refusal_of(await client.call_tool("delete_note", ARGUMENTS))
         token = {"confirm_token": body["confirm_token"]}
         foreign = await stranger.call_tool("delete_note", {**ARGUMENTS, **token})
         elsewhere = await client.call_tool("delete_note", {"name": "second", **token})
         house.world.clock.advance(119.999)
         done = await client.call_tool("delete_note", {**ARGUMENTS, **token})
-        late = (await client.call_tool("delete_note", ARGUMENTS)).structured_content
+        late = refusal_of(await client.call_tool("delete_note", ARGUMENTS))
         house.world.clock.advance(120)
         expired = await client.call_tool("delete_note", {**ARGUMENTS, "confirm_token": late["confirm_token"]})
-    assert {foreign.structured_content["code"], elsewhere.structured_content["code"]} == {"confirm_token_invalid"}
+    assert {refusal_of(foreign)["code"], refusal_of(elsewhere)["code"]} == {"confirm_token_invalid"}
     assert not done.is_error
-    assert expired.structured_content["code"] == "confirm_token_invalid"
+    assert refusal_of(expired)["code"] == "confirm_token_invalid"
     assert await deletions(house) == 1
 
 
@@ -123,7 +122,7 @@ async def test_a_token_from_the_http_door_works_here_and_the_other_way_round(hou
     async with house.connect(pro) as client, house.world.client(pro.secret) as http:
         over_http = (await http.delete("/v1/notes/first")).json()["confirm_token"]
         here = await client.call_tool("delete_note", {**ARGUMENTS, "confirm_token": over_http})
-        over_mcp = (await client.call_tool("delete_note", ARGUMENTS)).structured_content["confirm_token"]
+        over_mcp = refusal_of(await client.call_tool("delete_note", ARGUMENTS))["confirm_token"]
         there = await http.delete("/v1/notes/first", headers={"X-Confirm-Token": over_mcp})
     assert not here.is_error
     assert there.status_code == 200
@@ -134,7 +133,7 @@ async def test_a_token_that_is_none_is_refused(house: House, pro: Credentials, t
     async with house.connect(pro) as client:
         refused = await client.call_tool("delete_note", {**ARGUMENTS, "confirm_token": token})
     assert refused.is_error
-    assert refused.structured_content["code"] in ("confirm_token_invalid", "invalid_request")
+    assert refusal_of(refused)["code"] in ("confirm_token_invalid", "invalid_request")
     assert await deletions(house) == 0
 
 
@@ -145,7 +144,7 @@ async def test_replaying_a_sealed_answer_runs_nothing_again(house: House, pro: C
     done = (await post(house, pro, **answer)).json()["result"]
     replayed = (await post(house, pro, **answer)).json()["result"]
     assert done["structuredContent"] == {"name": "first", "writes": 1}
-    assert (replayed["isError"], replayed["structuredContent"]["code"]) == (True, "confirm_token_invalid")
+    assert (replayed["isError"], refusal_in(replayed)["code"]) == (True, "confirm_token_invalid")
     assert await deletions(house) == 1
 
 
@@ -190,17 +189,17 @@ async def test_state_sealed_with_an_older_key_is_still_opened(tmp_path: Path) ->
     async with open_house(tmp_path / "two", state_keys=(new, old)) as house:
         pro = await house.world.caller()
         result = (await post(house, pro, requestState=state, inputResponses=accepted())).json()["result"]
-    assert result["structuredContent"]["code"] == "confirm_token_invalid"  # opened: another database does not know the token
+    assert refusal_in(result)["code"] == "confirm_token_invalid"  # opened: another database does not know the token
 
 
 async def test_a_deployment_may_insist_that_a_person_is_asked(tmp_path: Path) -> None:
     async with open_house(tmp_path, insist_on_elicitation=True) as house:
         pro = await house.world.caller()
         async with house.connect(pro) as plain:
-            token = (await plain.call_tool("delete_note", ARGUMENTS)).structured_content["confirm_token"]
+            token = refusal_of(await plain.call_tool("delete_note", ARGUMENTS))["confirm_token"]
         person = Person("decline")
         async with house.connect(pro, elicit=person) as client:
             refused = await client.call_tool("delete_note", {**ARGUMENTS, "confirm_token": token})
-        assert refused.structured_content["code"] == "confirm_declined"
+        assert refusal_of(refused)["code"] == "confirm_declined"
         assert len(person.asked) == 1
         assert await deletions(house) == 0

@@ -61,6 +61,10 @@ SHORT = (
     Case("characters that nobody sees", call("read_hidden")),
     Case("a write", call("create_note", name="second")),
     Case("a write with its key", call("copy_note", name="third", idempotency_key="key-1")),
+    Case("a write again", call("copy_note", name="third", idempotency_key="key-1")),
+    Case("a write with another's key", call("copy_note", name="fourth", idempotency_key="key-1")),
+    Case("an optional argument that is null", call("list_notes", limit=None)),
+    Case("a needed argument that is null", call(name=None)),
     Case("a write without its key", call("copy_note", name="third")),
     Case("a key that is no text", call("copy_note", name="third", idempotency_key=5)),
     Case("a fault of ours", call("break_down")),
@@ -78,6 +82,7 @@ SHORT = (
     Case("2025: metadata", old({**NOTE, "_meta": {"x": 1}}), OLD),
     Case("2025: nothing found", old({"name": "get_note", "arguments": {"name": "absent"}}), OLD),
     Case("2025: a list with a next page", old({"name": "list_notes", "arguments": {"limit": 1}}), OLD),
+    Case("2025: a write again", old({"name": "copy_note", "arguments": {"name": "third", "idempotency_key": "key-1"}}), OLD),
     Case("2025: a write", old({"name": "create_note", "arguments": {"name": "fourth"}}), OLD),
 )
 LONG = (

@@ -9,7 +9,8 @@ import pytest
 from registry.call import Surface
 from registry.errors import Unauthorized
 from registry.ports import Claims
-from tests.mcp.house import House, open_house, request
+from tests.mcp.house import MODERN, House, open_house, request
+from tests.mcp.refusals import refusal_in
 from tests.world import HOST, ORIGIN, Credentials
 
 pytestmark = pytest.mark.anyio
@@ -202,7 +203,7 @@ async def test_numbers_and_depths_that_are_not_welcome_over_http_are_not_welcome
     for value in (2**60, deep, "a\x00b"):
         answer = await house.post(request("tools/call", name="get_note", arguments={"name": value}), secret=pro.secret)
         result = answer.json()["result"]
-        assert (result["isError"], result["structuredContent"]["code"]) == (True, "invalid_json")
+        assert (result["isError"], refusal_in(result)["code"]) == (True, "invalid_json")
 
 
 @pytest.mark.parametrize(("name", "value"), [("authorization", "{}"), ("authorization", "Basic {}"), ("x-api-key", "{}")])
@@ -212,3 +213,21 @@ async def test_a_credential_where_none_is_read_is_named_and_not_repeated(house: 
     assert answer.status_code == 401 and "error=" not in answer.headers["www-authenticate"]
     assert answer.json()["error"].startswith("No credential: ") and "this address" not in answer.json()["error"]
     assert pro.secret not in answer.text and f"https://{HOST}/auth/api-keys" in answer.json()["hint"]
+
+
+@pytest.mark.parametrize("version", [MODERN, "2025-11-25", None])
+@pytest.mark.parametrize("body", ["[]", '[{"jsonrpc":"2.0","id":1,"method":"ping"}]'])
+async def test_a_batch_is_told_that_there_are_none(house: House, pro: Credentials, version: str | None, body: str) -> None:
+    given = {} if version is None else {"mcp-protocol-version": version}
+    headers = {"authorization": f"Bearer {pro.secret}", "content-type": "application/json", "accept": "application/json, text/event-stream"}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=house.app), base_url=f"http://{HOST}") as http:
+        answer = await http.post("/mcp", content=body, headers={**headers, **given})
+    assert answer.status_code == 400
+    assert answer.json() == {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {
+            "code": -32600,
+            "message": "The body is a JSON-RPC batch, which this server does not take: send each message in a request of its own",
+        },
+    }

@@ -7,6 +7,7 @@ from inline_snapshot import snapshot
 from mcp_types import TextContent
 
 from operations.catalogue import CATALOGUE
+from operations.connectivity.plans import TEST_PLANS
 from registry.catalogue import Selection
 from tests.mcp.house import ERAS, House, request
 from tests.world import Credentials
@@ -53,6 +54,17 @@ async def test_the_tools_that_prompts_name_are_shown_without_a_choice_of_toolset
     named = {word for task in TASKS.values() for word in re.findall(r"\b(?:get|list|create|hlr|subscriber)_\w+", task.text)}
     assert len(named) > 10
     assert named - CATALOGUE.chosen(Selection()) == set()
+
+
+def test_prompts_name_plans_and_tools_that_exist() -> None:
+    plans: set[str] = set()
+    for task in TASKS.values():
+        said = [task.text, *task.defaults.values(), *(argument.description or "" for argument in task.prompt.arguments or [])]
+        words = {word for text in said for word in re.findall(r"\b[a-z0-9]+(?:[_-][a-z0-9]+)+\b", text)}
+        plans |= {word for word in words if word.startswith("test")}
+        names = {word for word in words if "_" in word and not word.startswith(("test", "cni"))}
+        assert names <= CATALOGUE.operations.keys() | {"idempotency_key"}, task.prompt.name
+    assert plans and plans <= TEST_PLANS.keys()
 
 
 async def test_an_optional_argument_has_words_of_its_own_when_it_is_absent(house: House, pro: Credentials) -> None:

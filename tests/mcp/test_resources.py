@@ -3,6 +3,7 @@
 import dataclasses
 from pathlib import Path
 
+import orjson
 import pytest
 from inline_snapshot import snapshot
 from mcp.shared.exceptions import MCPError
@@ -47,7 +48,8 @@ async def test_an_intent_is_read_by_its_id_and_only_by_its_organisation(house: H
     assert [template.uri_template for template in templates.resource_templates] == snapshot(
         ["connectivity://intents/{id}", "reference://operations/{id}"]
     )
-    assert (foreign.value.code, foreign.value.message) == (unknown.value.code, unknown.value.message) == (-32602, "Resource not found")
+    code = -32002 if era == "legacy" else -32602
+    assert (foreign.value.code, foreign.value.message) == (unknown.value.code, unknown.value.message) == (code, "Resource not found")
 
 
 @pytest.mark.parametrize(
@@ -65,6 +67,15 @@ async def test_what_is_not_there_is_named(house: House, pro: Credentials, uri: s
     answer = await house.post(request("resources/read", uri=uri), secret=pro.secret, **{"mcp-name": uri})
     assert answer.status_code == 400
     assert answer.json()["error"] == {"code": -32602, "message": "Resource not found", "data": {"uri": uri}}
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
+async def test_what_is_not_there_has_the_code_of_its_protocol_version(house: House, pro: Credentials, version: str) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "connectivity://intents/cni_none"}}
+    answer = await house.post(body, secret=pro.secret, **{"mcp-protocol-version": version})
+    [data] = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: {")]
+    error = {"code": -32002, "message": "Resource not found", "data": {"uri": "connectivity://intents/cni_none"}}
+    assert orjson.loads(data)["error"] == error
 
 
 async def test_reading_costs_what_calling_costs(tmp_path: Path) -> None:
@@ -122,9 +133,3 @@ Only the reference shows this.
 ```
 """)
     assert "Asks for a confirmation first" in confirmed
-
-
-@pytest.mark.parametrize("method", ["resources/list", "resources/templates/list", "prompts/list"])
-async def test_lists_of_one_page_take_no_cursor(house: House, pro: Credentials, method: str) -> None:
-    answer = await house.post(request(method, cursor="x"), secret=pro.secret)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32602)

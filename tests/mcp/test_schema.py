@@ -60,6 +60,7 @@ def test_an_input_has_no_titles_no_references_and_no_second_way_to_say_nothing()
             "properties": {
                 "kind": {"default": "a", "enum": ["a", "b"], "type": "string"},
                 "window": {
+                    "additionalProperties": False,
                     "description": "The time of the order.",
                     "properties": {
                         "start": {"description": "First day.", "type": "string"},
@@ -69,6 +70,7 @@ def test_an_input_has_no_titles_no_references_and_no_second_way_to_say_nothing()
                     "type": "object",
                 },
                 "spare": {
+                    "additionalProperties": False,
                     "description": "From when to when.",
                     "properties": {
                         "start": {"description": "First day.", "type": "string"},
@@ -87,9 +89,10 @@ def test_an_input_has_no_titles_no_references_and_no_second_way_to_say_nothing()
                     "type": "object",
                 },
                 "idempotency_key": {"type": "string", "description": "Same key, one effect; e.g. a UUID."},
-                "confirm_token": {"type": "string", "description": "From the first answer, once the user agrees."},
+                "confirm_token": {"type": "string", "description": "Of the first answer, if the user agrees."},
             },
             "required": ["window", "gone", "iccid", "idempotency_key"],
+            "additionalProperties": False,
         }
     )
 

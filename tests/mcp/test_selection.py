@@ -6,6 +6,7 @@ import pytest
 
 from registry.limits import Tier
 from tests.mcp.house import ERAS, House, request
+from tests.mcp.refusals import refusal_of
 from tests.world import Credentials
 
 pytestmark = pytest.mark.anyio
@@ -78,4 +79,4 @@ async def test_a_tool_hidden_by_scope_meets_the_pipeline_when_it_is_called(house
     async with house.connect(pro) as client:
         assert "purge_ledger" not in {tool.name for tool in (await client.list_tools()).tools}
         refused = await client.call_tool("purge_ledger", {"name": "x"})
-    assert refused.structured_content["code"] == "upgrade_required"
+    assert refusal_of(refused)["code"] == "upgrade_required"

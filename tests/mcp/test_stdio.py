@@ -12,6 +12,7 @@ from mcp.server.lowlevel.server import Server
 from registry.caller import Caller
 from registry.limits import Role, Tier, scopes_of
 from tests.mcp.house import CATALOGUE, ERAS, SETTINGS, House
+from tests.mcp.refusals import refusal_of
 from tests.mcp.test_confirm import Person
 from transports.mcp.selection import Chosen
 from transports.mcp.server import make_server
@@ -46,7 +47,7 @@ async def test_a_local_client_is_the_principal_it_was_started_as(tmp_path: Path,
         plans = await client.read_resource("connectivity://plans")
     assert "purge_ledger" in tools
     assert written.structured_content == read.structured_content == {"name": "first", "writes": 1}
-    assert refused.structured_content["code"] == "invalid_request"
+    assert refusal_of(refused)["code"] == "invalid_request"
     assert len(plans.contents) == 1
 
 
@@ -70,6 +71,6 @@ async def test_both_confirm_paths_work_without_http(house: House) -> None:
     async with Client(server, elicitation_callback=person) as client:
         assert (await client.call_tool("delete_note", {"name": "first"})).structured_content == {"name": "first", "writes": 1}
     async with Client(server, mode="legacy") as client:
-        token = (await client.call_tool("delete_note", {"name": "first"})).structured_content["confirm_token"]
+        token = refusal_of(await client.call_tool("delete_note", {"name": "first"}))["confirm_token"]
         done = await client.call_tool("delete_note", {"name": "first", "confirm_token": token})
     assert done.structured_content == {"name": "first", "writes": 2}

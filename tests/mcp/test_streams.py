@@ -10,6 +10,7 @@ from registry.limits import Tier
 from storage.people.accounts import set_connection
 from tests.mcp.house import ERAS, MODERN, House, open_house, request
 from tests.mcp.notes import GATES, Gate, every
+from tests.mcp.refusals import refusal_of
 from tests.mcp.wire import Wire
 from tests.world import Credentials
 
@@ -105,7 +106,7 @@ async def test_a_tool_that_needs_a_connection_tells_where_to_connect(house: Hous
     await house.world.store.write(set_connection, organisation=pro.organisation, mode=None, account_id=None, own_token=None)
     async with house.connect(pro) as client:
         refused = await client.call_tool("order_upstream", {"name": "sim", "idempotency_key": "k"})
-    assert refused.structured_content["error_code"] == "org_not_connected"
+    assert refusal_of(refused)["error_code"] == "org_not_connected"
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -12,6 +12,7 @@ from storage.connection import Connection
 from storage.schema import AuditTable
 from storage.statement import Query, table
 from tests.mcp.house import ERAS, House, request
+from tests.mcp.refusals import refusal_in, refusal_of
 from tests.world import Credentials
 
 pytestmark = pytest.mark.anyio
@@ -33,10 +34,13 @@ def audit_rows(connection: Connection) -> list[Row]:
     return connection.all(ROWS)
 
 
+def texts_of(result: CallToolResult) -> list[str]:
+    return [block.text for block in result.content if isinstance(block, TextContent)]
+
+
 def text_of(result: CallToolResult) -> str:
-    (block,) = result.content
-    assert isinstance(block, TextContent)
-    return block.text
+    (text,) = texts_of(result)
+    return text
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -66,7 +70,7 @@ async def test_a_refusal_is_a_result_with_the_body_of_the_http_door(
         refused = await client.call_tool(name, arguments)
         over_http = (await http.get(path)).json()
     assert refused.is_error
-    body = refused.structured_content
+    body = refusal_of(refused)
     assert body.pop("request_id") != over_http.pop("request_id")
     assert body == over_http
 
@@ -77,6 +81,7 @@ async def test_the_definition_of_a_tool_is_short_and_whole(house: House, pro: Cr
     assert tools["get_note"].model_dump(by_alias=True, exclude_none=True) == snapshot(
         {
             "name": "get_note",
+            "title": "Get note",
             "description": """\
 Read one note.
 Use list_notes to find its name.\
@@ -85,6 +90,7 @@ Use list_notes to find its name.\
                 "type": "object",
                 "properties": {"name": {"description": "Name of the note, 1-100 characters.", "type": "string"}},
                 "required": ["name"],
+                "additionalProperties": False,
             },
             "outputSchema": {
                 "description": "A note and how often it was written.",
@@ -92,12 +98,13 @@ Use list_notes to find its name.\
                 "required": ["name", "writes"],
                 "type": "object",
             },
-            "annotations": {"readOnlyHint": True, "openWorldHint": False},
+            "annotations": {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
         }
     )
     assert tools["copy_note"].model_dump(by_alias=True, exclude_none=True, exclude={"output_schema"}) == snapshot(
         {
             "name": "copy_note",
+            "title": "Copy note",
             "description": "Write a note once per key.",
             "inputSchema": {
                 "type": "object",
@@ -108,23 +115,26 @@ Use list_notes to find its name.\
                     "idempotency_key": {"type": "string", "description": "Same key, one effect; e.g. a UUID."},
                 },
                 "required": ["name", "idempotency_key"],
+                "additionalProperties": False,
             },
-            "annotations": {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
+            "annotations": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
         }
     )
     assert tools["delete_note"].model_dump(by_alias=True, exclude_none=True, exclude={"output_schema"}) == snapshot(
         {
             "name": "delete_note",
+            "title": "Delete note",
             "description": "Remove a note for good.",
             "inputSchema": {
                 "type": "object",
                 "properties": {
                     "name": {"description": "Name of the note, 1-100 characters.", "type": "string"},
-                    "confirm_token": {"type": "string", "description": "From the first answer, once the user agrees."},
+                    "confirm_token": {"type": "string", "description": "Of the first answer, if the user agrees."},
                 },
                 "required": ["name"],
+                "additionalProperties": False,
             },
-            "annotations": {"idempotentHint": True, "openWorldHint": False},
+            "annotations": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False},
         }
     )
 
@@ -135,11 +145,11 @@ async def test_hints_say_what_a_tool_may_do(house: House, pro: Credentials) -> N
     hints = {name: tool.annotations.model_dump(by_alias=True, exclude_none=True) for name, tool in tools.items() if tool.annotations}
     assert {name: hints[name] for name in ("list_notes", "create_note", "put_note", "delete_note", "order_upstream")} == snapshot(
         {
-            "list_notes": {"readOnlyHint": True, "openWorldHint": False},
-            "create_note": {"destructiveHint": False, "openWorldHint": False},
-            "put_note": {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
-            "delete_note": {"idempotentHint": True, "openWorldHint": False},
-            "order_upstream": {"destructiveHint": False, "idempotentHint": True},
+            "list_notes": {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
+            "create_note": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False},
+            "put_note": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
+            "delete_note": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False},
+            "order_upstream": {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": True},
         }
     )
 
@@ -207,7 +217,12 @@ async def test_a_second_call_with_the_same_key_returns_the_first_answer(house: H
     assert first.structured_content == second.structured_content == {"name": "once", "writes": 1}
     assert second.meta is not None
     assert second.meta["replayed"] is True
-    assert other.structured_content["code"] == "idempotency_key_reused"
+    assert texts_of(first) == ['{"name":"once","writes":1}']
+    assert texts_of(second) == [
+        '{"name":"once","writes":1}',
+        "This is the stored answer of an earlier call with the same idempotency_key; nothing was done again.",
+    ]
+    assert refusal_of(other)["code"] == "idempotency_key_reused"
 
 
 @pytest.mark.parametrize(
@@ -222,13 +237,13 @@ async def test_a_missing_or_bad_key_is_refused_by_name(house: House, pro: Creden
     async with house.connect(pro) as client:
         refused = await client.call_tool("copy_note", arguments)
     assert refused.is_error
-    assert (refused.structured_content["code"], refused.structured_content["param"]) == (code, "idempotency_key")
+    assert (refusal_of(refused)["code"], refusal_of(refused)["param"]) == (code, "idempotency_key")
 
 
 async def test_a_key_where_none_is_taken_is_an_unknown_field(house: House, pro: Credentials) -> None:
     async with house.connect(pro) as client:
         refused = await client.call_tool("list_notes", {"idempotency_key": "k"})
-    assert refused.structured_content["code"] == "unknown_field"
+    assert refusal_of(refused)["code"] == "unknown_field"
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -237,7 +252,7 @@ async def test_a_fault_of_ours_tells_the_request_id_and_nothing_else(house: Hous
         broken = await client.call_tool("break_down", {})
     ((request_id, operation, error),) = house.world.faults
     assert broken.is_error
-    assert broken.structured_content == {
+    assert refusal_of(broken) == {
         "error": "Internal error; quote the request id when you report it",
         "code": "internal",
         "request_id": request_id,
@@ -247,7 +262,7 @@ async def test_a_fault_of_ours_tells_the_request_id_and_nothing_else(house: Hous
 
 async def test_the_request_id_of_the_body_is_that_of_the_http_header(house: House, pro: Credentials) -> None:
     answer = await house.post(request("tools/call", name="get_note", arguments={"name": "nowhere"}), secret=pro.secret)
-    assert answer.json()["result"]["structuredContent"]["request_id"] == answer.headers["request-id"]
+    assert refusal_in(answer.json()["result"])["request_id"] == answer.headers["request-id"]
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -256,8 +271,8 @@ async def test_a_caller_without_the_scope_reads_the_body_of_the_402(house: House
     async with house.connect(free, era) as client:
         refused = await client.call_tool("put_note", {"name": "x"})
     assert refused.is_error
-    assert refused.structured_content["code"] == "upgrade_required"
-    assert refused.structured_content["required_tier"] == "pro"
+    assert refusal_of(refused)["code"] == "upgrade_required"
+    assert refusal_of(refused)["required_tier"] == "pro"
 
 
 async def test_every_call_stands_in_the_audit_log_as_made_at_this_door(house: House, pro: Credentials) -> None:
@@ -272,5 +287,5 @@ async def test_a_field_that_is_not_known_is_told_before_the_key_that_is_missing(
     async with house.connect(pro) as client:
         unknown = await client.call_tool("copy_note", {"nme": "x"})
         missing = await client.call_tool("copy_note", {"name": "x"})
-    assert (unknown.structured_content["code"], unknown.structured_content["param"]) == ("unknown_field", "nme")
-    assert missing.structured_content["error"] == "idempotency_key: missing; it is required, so that a repeated call has one effect"
+    assert (refusal_of(unknown)["code"], refusal_of(unknown)["param"]) == ("unknown_field", "nme")
+    assert refusal_of(missing)["error"] == "idempotency_key: missing; it is required, so that a repeated call has one effect"

@@ -90,8 +90,7 @@ async def test_an_own_token_changes_any_template_it_sees(stage: Stage) -> None:
 async def test_a_core_against_the_rules_reaches_nothing(stage: Stage) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({}, "at least one field"),
-        ({"name": None}, "name: null"),
-        ({"validityDays": None}, "validityDays: null"),
+        ({"name": None, "validityDays": None}, "at least one field"),
         ({"locationZoneId": "2301"}, "locationZoneId: got"),
     ]
     for wrong, text in cases:
@@ -103,7 +102,7 @@ async def test_a_core_against_the_rules_reaches_nothing(stage: Stage) -> None:
 async def test_a_zone_of_another_sponsor_has_to_be_meant(stage: Stage) -> None:
     id = await stage.template()
     said = await stage.confirmed(f"/v1/package-templates/{id}/core", {"locationZoneId": 2318})
-    assert said.status_code == 502
+    assert said.status_code == 409
     assert said.json()["hint"] == "The new zone may have another sponsor than the template: send changeSponsor: true to change it"
     meant = await stage.confirmed(f"/v1/package-templates/{id}/core", {"locationZoneId": 2318, "changeSponsor": True})
     assert meant.status_code == 200

@@ -173,7 +173,7 @@ async def test_a_zone_made_a_moment_ago_can_be_used(stage: Stage) -> None:
 
 async def test_a_name_that_is_taken_is_told(stage: Stage) -> None:
     said = await stage.http.post("/v1/package-templates", json={**NEW, "name": "Nordic 1GB 30d"})
-    assert (said.status_code, said.json()["ocs_code"]) == (502, 4)
+    assert (said.status_code, said.json()["ocs_code"]) == (409, 4)
 
 
 async def test_the_same_key_makes_one_template(stage: Stage) -> None:

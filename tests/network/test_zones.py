@@ -103,12 +103,13 @@ async def test_the_same_key_makes_one_zone(stage: Stage) -> None:
 async def test_the_same_networks_again_name_the_zone_to_use(stage: Stage) -> None:
     zone = await make(stage)
     said = await stage.http.post("/v1/location-zones", json={**ZONE, "locationZoneName": "Again"})
-    assert said.status_code == 502
+    assert said.status_code == 409
     assert said.json() | {"request_id": "", "details": None} == snapshot(
         {
             "error": "A zone with the very same networks exists; `details` names it. Use that zone.",
-            "code": "ocs_error",
+            "code": "conflict",
             "request_id": "",
+            "param": "tadigList",
             "hint": "Use the zone in details.existingLZ (its Id is the locationZoneId), or name other networks",
             "ocs_code": 10002,
             "details": None,
@@ -119,7 +120,7 @@ async def test_the_same_networks_again_name_the_zone_to_use(stage: Stage) -> Non
 
 async def test_unknown_networks_are_listed(stage: Stage) -> None:
     said = await stage.http.post("/v1/location-zones", json={**ZONE, "tadigList": ["NORAA", "zzzz9"]})
-    assert (said.status_code, said.json()["details"]) == (502, {"invalidTadigs": ["ZZZZ9"]})
+    assert (said.status_code, said.json()["details"]) == (400, {"invalidTadigs": ["ZZZZ9"]})
 
 
 @pytest.mark.parametrize("profile", [415, 9999])

@@ -188,12 +188,12 @@ def test_a_write_can_fail_in_these_ways() -> None:
 def test_an_operation_that_reaches_the_upstream_can_fail_in_these_ways() -> None:
     assert codes("delete", "/v1/lamps/{id}") == snapshot(
         {
-            "400": ["invalid_request", "unknown_field", "confirm_token_invalid"],
+            "400": ["invalid_request", "unknown_field", "confirm_token_invalid", "invalid_request"],
             "401": ["unauthorized"],
             "402": ["upgrade_required"],
             "403": ["origin_not_allowed", "credential_restricted"],
             "404": ["not_found"],
-            "409": ["organization_required", "org_not_connected", "idempotency_key_reused", "idempotency_in_progress"],
+            "409": ["organization_required", "org_not_connected", "idempotency_key_reused", "idempotency_in_progress", "conflict"],
             "414": ["uri_too_long"],
             "421": ["misdirected_request"],
             "429": ["rate_limited", "quota_exceeded"],
@@ -226,9 +226,15 @@ def test_an_operation_of_the_internal_key_knows_no_quota() -> None:
 
 
 def test_a_status_with_two_bodies_offers_both() -> None:
-    response = document()["components"]["responses"]["ConflictOrOrgNotConnected"]
+    response = document()["components"]["responses"]["ConflictOrOcsConflictOrOrgNotConnected"]
     assert response["content"]["application/json"]["schema"] == snapshot(
-        {"anyOf": [{"$ref": "#/components/schemas/Error"}, {"$ref": "#/components/schemas/OrgNotConnected"}]}
+        {
+            "anyOf": [
+                {"$ref": "#/components/schemas/Error"},
+                {"$ref": "#/components/schemas/OrgNotConnected"},
+                {"$ref": "#/components/schemas/OcsError"},
+            ]
+        }
     )
     assert response["content"]["application/json"]["examples"]["org_not_connected"] == snapshot(
         {
@@ -249,5 +255,5 @@ def test_a_status_with_two_bodies_offers_both() -> None:
 def test_retry_after_stands_where_repeating_helps() -> None:
     responses = document()["components"]["responses"]
     assert sorted(name for name, response in responses.items() if "Retry-After" in response["headers"]) == snapshot(
-        ["Conflict", "ConflictOrOrgNotConnected", "QuotaExceeded", "StoreUnavailable"]
+        ["Conflict", "ConflictOrOcsConflictOrOrgNotConnected", "QuotaExceeded", "StoreUnavailable"]
     )

@@ -56,6 +56,23 @@ def test_every_setting_that_is_named_exists() -> None:
     assert {name.upper() for name in COMPOSE["secrets"]} - KNOWN == {"POSTGRES_PASSWORD"}
 
 
+@pytest.mark.parametrize("name", ["database", *OURS])
+def test_no_container_may_do_more_than_it_needs(name: str) -> None:
+    service = COMPOSE["services"][name]
+    assert (service["read_only"], service["cap_drop"], service["security_opt"]) == (True, ["ALL"], ["no-new-privileges:true"])
+    assert service["mem_limit"] and service["pids_limit"] and "privileged" not in service
+
+
+def test_the_database_has_no_port_no_default_password_and_no_root() -> None:
+    database = COMPOSE["services"]["database"]
+    assert "ports" not in database and database["networks"] == ["inside"] and COMPOSE["networks"]["inside"] == {"internal": True}
+    assert "POSTGRES_PASSWORD" not in database["environment"] and database["environment"]["POSTGRES_PASSWORD_FILE"].startswith(
+        "/run/secrets/"
+    )
+    assert database["user"] == "999:999" and "trust" not in str(database)
+    assert "--auth-local=scram-sha-256" in database["environment"]["POSTGRES_INITDB_ARGS"]
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_production_starts_with_what_a_service_is_given(name: str, tmp_path: Path) -> None:
     service = COMPOSE["services"][name]

@@ -6,7 +6,7 @@ import pytest
 
 from operations.setup.onboarding_country import CODES
 from registry.limits import Tier
-from storage.people.accounts import set_connection
+from storage.people.accounts import list_organisations, set_connection
 from tests.pages.browser import Browser
 from tests.pages.site import Site
 from transports.pages.countries import COUNTRIES
@@ -77,7 +77,40 @@ async def test_a_token_of_ones_own_is_checked_and_never_shown(site: Site, hers: 
     assert "Connected with a token of your own" in seen.page.text
     assert "sandbox-7002-token" not in seen.answer.text
     seen = await hers.send(seen.page.form("/auth/onboarding", "managed"))
+    assert "Change to the managed account?" in seen.page.text and "enter the token again" in seen.page.text
+    seen = await hers.send(seen.page.form("/auth/onboarding", "managed"))
     assert "Connected to your managed account" in seen.page.text
+
+
+async def test_a_live_connection_is_replaced_after_a_question_and_a_token_goes_through_it_sealed(site: Site, hers: Browser) -> None:
+    form = (await hers.get("/auth/onboarding")).page.form("/auth/onboarding", "own")
+    await hers.send(form, token="sandbox-7002-token")
+    asked = await hers.send(form, token="sandbox-7001-token")
+    assert (asked.status, asked.page.text.count("Connect with this token?")) == (200, 1)
+    assert "sandbox-7001-token" not in asked.answer.text and "onboarding_" not in asked.page.text
+    question = asked.page.form("/auth/onboarding", "own")
+    other = {**question.fields, "sealed_token": question.fields["sealed_token"][:-4] + "AAAA"}
+    assert (await hers.post("/auth/onboarding", other)).status == 400
+    seen = await hers.send(question)
+    assert "Connected with a token of your own" in seen.page.text
+    assert (await hers.send(question)).status == 200  # nothing is left to be changed
+    asked = await hers.send(seen.page.form("/auth/onboarding", "restore"))
+    assert "from the reseller 7001 to the reseller 7002" in asked.page.text
+    seen = await hers.send(asked.page.form("/auth/onboarding", "restore"))
+    assert "Go back to the former token" not in seen.page.text and "Connected with a token of your own" in seen.page.text
+
+
+async def test_a_member_is_told_who_may_replace_a_live_connection(site: Site, browser: Browser, hers: Browser) -> None:
+    form = (await hers.get("/auth/onboarding")).page.form("/auth/onboarding", "own")
+    await hers.send(form, token="sandbox-7002-token")
+    person = await site.person("bo@fjord.example")
+    organisation = (await site.service.store.read(list_organisations))[-1].id
+    await site.join(person, organisation)
+    async with site.browser("203.0.113.8") as his:
+        await site.sign_in(his, "bo@fjord.example")
+        form = (await his.get("/auth/onboarding")).page.form("/auth/onboarding", "own")
+        seen = await his.send(form, token="sandbox-7001-token")
+        assert seen.status == 403 and "Only admins of your organisation may do this" in seen.page.text
 
 
 async def test_what_is_pending_is_explained(site: Site, hers: Browser) -> None:

@@ -136,7 +136,7 @@ async def test_a_caller_given_by_a_door_is_not_asked_for_a_credential(bench: Ben
     assert (await bench.ask(things.begin_session_only, caller=local, surface="cli", name="x")).status == 401
 
 
-@pytest.mark.parametrize(("size", "status"), [(5, 201), (5.0, 201), (5.5, 400), ("5", 400), (True, 400), (None, 400), (1e300, 400)])
+@pytest.mark.parametrize(("size", "status"), [(5, 201), (5.0, 201), (5.5, 400), ("5", 400), (True, 400), (None, 201), (1e300, 400)])
 async def test_an_integer_may_be_written_with_a_fraction_of_nothing(bench: Bench, pro: Credentials, size: object, status: int) -> None:
     said = await bench.ask(things.make_thing, pro, name="x", size=size)
     assert (said.status, said.json.get("param")) == (status, None if status == 201 else "size")

@@ -128,7 +128,7 @@ async def test_a_refusal_of_the_network_is_the_key_s_answer(stage: Stage) -> Non
     for write in WRITES:
         strike(stage, write, code=14)
         first[write.operation] = await stage.write(write, lines[write.operation], key="k")
-    assert {name: shown(answer) for name, answer in first.items()} == dict.fromkeys(ALL, (502, "ocs_error", 14))
+    assert {name: shown(answer) for name, answer in first.items()} == dict.fromkeys(ALL, (409, "conflict", 14))
     assert "injected fault" not in "".join(answer.text for answer in first.values())
     again = {write.operation: await stage.write(write, lines[write.operation], key="k") for write in WRITES}
     assert {name: answer.content for name, answer in again.items()} == {name: answer.content for name, answer in first.items()}
@@ -143,7 +143,7 @@ async def test_a_line_at_its_end_of_life_takes_no_more_changes(stage: Stage) -> 
     refusing = {"modify_subscriber_status", "affect_subscriber_phone_number", "send_sms"}
     refusing |= {"push_steering_to_subscriber", "set_subscriber_traffic_restrictions"}
     answers = {write.operation: await stage.write(write, ended, key="k") for write in WRITES if write.operation in refusing}
-    assert {name: shown(answer) for name, answer in answers.items()} == dict.fromkeys(refusing, (409, "subscriber_end_of_life", None))
+    assert {name: shown(answer) for name, answer in answers.items()} == dict.fromkeys(refusing, (409, "subscriber_end_of_life", 17))
     assert (ended.statuses[-1].status, ended.allowed_moc, ended.number) == ("END_OF_LIFE", True, ended.own_number)
 
 
@@ -153,7 +153,7 @@ async def test_the_end_of_life_is_told_whichever_write_meets_it(stage: Stage) ->
     for write in WRITES:
         strike(stage, write, code=17)
         first[write.operation] = await stage.write(write, lines[write.operation], key="k")
-    assert {name: shown(answer) for name, answer in first.items()} == dict.fromkeys(ALL, (409, "subscriber_end_of_life", None))
+    assert {name: shown(answer) for name, answer in first.items()} == dict.fromkeys(ALL, (409, "subscriber_end_of_life", 17))
     assert first["send_sms"].json()["error"] == snapshot(
         "The line has reached its end of life: it takes no more changes. Only the provider can undo that; use another line."
     )

@@ -36,9 +36,16 @@ class Newcomer:
         async with self.house.world.client(self.who.secret) as http:
             return await http.post(f"/v1/onboarding/{step}", json=body or {}, headers=headers)
 
+    async def agree(self, step: str, body: dict[str, Any] | None = None, **headers: str) -> httpx.Response:
+        """The same, confirmed where it replaces a live connection."""
+        said = await self.ask(step, body, **headers)
+        if said.status_code != 202:
+            return said
+        return await self.ask(step, body, **headers, **{"X-Confirm-Token": said.json()["confirm_token"]})
+
     async def done(self, step: str, **body: Any) -> dict[str, Any]:
-        """The state after a step that succeeds, which is what the next GET says, too."""
-        answer = await self.ask(step, body)
+        """The state after a step that succeeds and is confirmed where that is asked, which is what the next GET says, too."""
+        answer = await self.agree(step, body)
         assert answer.status_code == 200, answer.text
         assert await self.state() == answer.json()
         return answer.json()

@@ -68,6 +68,7 @@ async def test_an_entry_says_who_and_how_and_nothing_of_what_was_sent(house: Hou
             "status": 201,
             "surface": "http",
             "milliseconds": 0.0,
+            "change": None,
         }
     )
     assert "canary" not in str(body)

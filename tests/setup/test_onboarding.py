@@ -37,7 +37,7 @@ async def test_whoever_is_not_connected_yet_sees_what_is_to_do(house: House) -> 
                 {"step": "complete", "status": "todo"},
             ],
             "current_step": "org",
-            "connection": {"connected": False, "mode": None, "account_id": None},
+            "connection": {"connected": False, "mode": None, "account_id": None, "former_token_until": None},
             "managed_path_chosen": False,
             "pending": False,
             "pending_reason": None,
@@ -223,7 +223,7 @@ async def test_the_steps_need_an_organisation_and_a_credential_that_may_write(ho
     _, alone = await world.key(person, None)
     _, reading = await world.key(new.who.person, new.who.organisation, restrictions=Restrictions(read_only=True))
     posts = [o for o in CATALOGUE.operations.values() if o.path.startswith("/v1/onboarding/")]
-    assert len(posts) == 7
+    assert len(posts) == 8
     for operation in posts:
         given = dict(operation.examples[0].input)
         said = await house.http(operation, alone, given)

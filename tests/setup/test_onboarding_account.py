@@ -28,7 +28,7 @@ async def test_the_account_that_was_assigned_is_connected(house: House) -> None:
     new = await newcomer(house)
     await assign(new, 8102)
     state = await new.done(STEP)
-    assert state["connection"] == {"connected": True, "mode": "managed", "account_id": 8102}
+    assert state["connection"] == {"connected": True, "mode": "managed", "account_id": 8102, "former_token_until": None}
     assert (pending(state), await new.connection()) == (MANAGED, ("managed", 8102))
     async with house.world.client(new.who.secret) as http:
         shown = (await http.get("/v1/accounts")).json()["data"]
@@ -84,7 +84,7 @@ async def test_without_an_account_it_is_pending_and_the_choice_recorded(house: H
                     {"step": "complete", "status": "todo"},
                 ],
                 "current_step": "org",
-                "connection": {"connected": False, "mode": None, "account_id": None},
+                "connection": {"connected": False, "mode": None, "account_id": None, "former_token_until": None},
                 "managed_path_chosen": True,
                 "pending": True,
                 "pending_reason": "account_absent",
@@ -187,9 +187,12 @@ async def test_asking_again_changes_nothing(house: House) -> None:
     assert (again["connection"], pending(again)) == (first["connection"], pending(first))
     key = {"Idempotency-Key": "once"}
     kept = await new.ask(STEP, {}, **key)
-    asked = len(new.asked())
     replay = await new.ask(STEP, {}, **key)
-    assert (replay.content, replay.headers["idempotent-replayed"], len(new.asked())) == (kept.content, "true", asked)
+    assert (replay.content, replay.headers["idempotent-replayed"], set(new.asked()) - READS) == (
+        kept.content,
+        "true",
+        {"listPrepaidPackageTemplate", "listSubscriber"},
+    )
 
 
 @pytest.mark.parametrize("mode", ["managed", "own"])
@@ -227,7 +230,8 @@ async def test_from_managed_to_a_token_of_its_own_and_back(house: House) -> None
     await new.done(STEP)
     await new.done("plan", template_id=55010)
     state = await new.done("ocs-connect", token=OTHER_TOKEN)
-    assert (state["connection"], state["managed_path_chosen"]) == ({"connected": True, "mode": "own", "account_id": None}, False)
+    of_its_own = {"connected": True, "mode": "own", "account_id": None, "former_token_until": None}
+    assert (state["connection"], state["managed_path_chosen"]) == (of_its_own, False)
     assert state["plan"] is None  # its template was of the account before
     assert ((await new.organisation()).assigned_account_id, await new.connection()) == (8102, ("own", None))
     state = await new.done(STEP)

@@ -86,7 +86,7 @@ async def test_without_a_connection_it_is_a_demo(house: House) -> None:
                     {"step": "complete", "status": "todo"},
                 ],
                 "current_step": "org",
-                "connection": {"connected": False, "mode": None, "account_id": None},
+                "connection": {"connected": False, "mode": None, "account_id": None, "former_token_until": None},
                 "managed_path_chosen": False,
                 "pending": False,
                 "pending_reason": None,

@@ -9,7 +9,8 @@ from inline_snapshot import snapshot
 
 from clients.sandbox.ocs.entities import Token
 from clients.sandbox.ocs.faults import Fault
-from registry.limits import Role, Tier
+from operations.catalogue import CATALOGUE
+from registry.limits import Tier
 from storage.network.connections import find_connection
 from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
 from tests.contract.stage import House
@@ -39,15 +40,16 @@ def known_upstream(new: Newcomer, token: str = SECRET) -> None:
 @pytest.mark.rule("4.9.26")
 @pytest.mark.rule("4.9.27")
 async def test_a_token_that_is_accepted_is_connected_and_the_sub_account_left(house: House) -> None:
-    new = await newcomer(house, Tier.FREE, Role.MEMBER, mode="managed", account=8101)
+    new = await newcomer(house, Tier.FREE, mode="managed", account=8101)
     state = await new.done(STEP, token=OTHER_TOKEN)
-    assert state["connection"] == {"connected": True, "mode": "own", "account_id": None}
+    assert state["connection"] == {"connected": True, "mode": "own", "account_id": None, "former_token_until": None}
     assert (await new.connection(), await kept(new)) == (("own", None), OTHER_TOKEN)
-    assert new.asked() == ["getResellerInfo"]
+    assert new.asked() == ["getResellerInfo"] * 2  # for the question, and for the change
     async with house.world.client(new.who.secret) as http:
         assert (await http.get("/v1/reseller")).json()["data"]["id"] == 7002
     known_upstream(new)
-    assert (await new.tool("onboarding_connect_ocs_token", {"token": SECRET})).body["connection"]["mode"] == "own"
+    connect = CATALOGUE.operations["onboarding_connect_ocs_token"]
+    assert (await house.mcp(connect, new.who.secret, {"token": SECRET}, sure=True)).body["connection"]["mode"] == "own"
     assert await kept(new) == SECRET
 
 
@@ -101,7 +103,7 @@ async def test_a_token_that_is_not_accepted_is_refused_and_nothing_stored(house:
     )
     assert (await new.state(), await kept(new), await new.connection()) == (before, None, ("managed", 8101))
     known_upstream(new)
-    assert (await new.ask(STEP, {"token": SECRET}, **{"Idempotency-Key": "mine"})).status_code == 200  # the key was free
+    assert (await new.agree(STEP, {"token": SECRET}, **{"Idempotency-Key": "mine"})).status_code == 200  # the key was free
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ async def test_a_charging_system_that_cannot_be_asked_stores_nothing(house: Hous
     assert said.status_code == 502, said.text
     assert (await new.state(), await kept(new)) == (before, None)
     new.sandbox.faults.clear()
-    assert (await new.ask(STEP, {"token": OTHER_TOKEN}, **{"Idempotency-Key": "mine"})).status_code == 200
+    assert (await new.agree(STEP, {"token": OTHER_TOKEN}, **{"Idempotency-Key": "mine"})).status_code == 200
 
 
 async def test_a_key_is_bound_to_its_token(house: House) -> None:

@@ -31,7 +31,7 @@ def nothing_to_repeat(operation: AnyOperation) -> str | None:
 
 
 def one_step(operation: AnyOperation) -> str | None:
-    return None if operation.confirm else "asks for no confirmation"
+    return None if operation.confirmable else "asks for no confirmation"
 
 
 def always(_: AnyOperation) -> None:

@@ -16,6 +16,7 @@ from storage.connection import Connection
 from storage.issuing.intents import IntentRow, find_intent, insert_intent
 from storage.network.connections import find_connection
 from storage.people.accounts import create_organisation, set_connection
+from storage.people.former_tokens import find_former_token, keep_former_token
 from storage.schema import WebhookEndpointTable
 from storage.secrets.rekey import BATCH, COLUMNS, NAMED, Resealed, Unopened, count_of_key, count_older, reseal
 from storage.secrets.sealed_fields import OWN_TOKEN_FIELD, claim_field, esim_field, webhook_secret_field
@@ -112,6 +113,8 @@ def fill(connection: Connection, ring: Keyring) -> None:
         create_organisation(connection, id=organisation, name="A", tier="pro", now=NOW)
     token = ring.seal("token", org_id=ORG, field=OWN_TOKEN_FIELD)
     set_connection(connection, organisation=ORG, mode="own", account_id=None, own_token=token)
+    former = ring.seal("former token", org_id=ORG, field=OWN_TOKEN_FIELD)
+    keep_former_token(connection, organisation=ORG, sealed=former, now=NOW)
     for endpoint in ("we_1", "we_2"):
         secrets = [ring.seal(f"{endpoint} {which}", org_id=ORG, field=webhook_secret_field(endpoint)) for which in ("first", "second")]
         insert_endpoint(connection, id=endpoint, organisation=ORG, url="https://h.example/", secret=secrets[0], now=NOW)
@@ -138,7 +141,9 @@ async def opened(store: Store, ring: Keyring) -> list[str]:
         await store.read(find_claim, organisation=ORG, operation=f"op_{number % 2}", key=f"key {number:04}", now=NOW) for number in range(3)
     ]
     secrets = [(id, await store.read(Connection.first, READ_SECRETS, endpoint=id)) for id in ("we_1", "we_2")]
-    sealed = [(connection and connection.own_token, OWN_TOKEN_FIELD), (intent and intent.esim, esim_field("cni_1"))]
+    former = await store.read(find_former_token, organisation=ORG, now=NOW)
+    sealed = [(connection and connection.own_token, OWN_TOKEN_FIELD), (former and former.sealed, OWN_TOKEN_FIELD)]
+    sealed += [(intent and intent.esim, esim_field("cni_1"))]
     order = await store.read(find_order, order="ord_1")
     sealed.append((order and order.esim, esim_field("ord_1")))
     sealed += [(row and row.body, claim_field(f"op_{number % 2}", f"key {number:04}")) for number, row in enumerate(claims)]
@@ -146,16 +151,17 @@ async def opened(store: Store, ring: Keyring) -> list[str]:
     return [ring.open(text, org_id=ORG, field=field) for text, field in sealed if text]
 
 
-ALL = ["token", "esim", "order", "answer 0", "answer 1", "answer 2", "we_1 second", "we_1 first", "we_2 first"]
+ALL = ["token", "former token", "esim", "order", "answer 0", "answer 1", "answer 2", "we_1 second", "we_1 first", "we_2 first"]
 
 
 async def test_everything_opens_with_the_new_key_alone_and_a_second_run_finds_nothing_to_do(store: Store) -> None:
     await store.write(fill, OLD)
     assert await opened(store, OLD) == ALL
-    assert (await store.read(count_of_key, key_id="old"), await store.read(count_older, key_id="new")) == (9, 9)
+    assert (await store.read(count_of_key, key_id="old"), await store.read(count_older, key_id="new")) == (10, 10)
     done = await rekey(store)
     assert {name: each.resealed for name, each in done.items()} == {
         "organisation.own_token": 1,
+        "former_token.sealed": 1,
         "webhook_endpoint.secret": 2,
         "webhook_endpoint.previous_secret": 1,
         "intent.esim": 1,
@@ -221,7 +227,7 @@ async def test_what_cannot_be_opened_is_left_counted_and_named_without_its_conte
     done = await rekey(store, keyring("newest", "other"))
     assert done["organisation.own_token"].named == [Unopened("organisation org_a", "old")]
     assert done["claim.body"].named[0] == Unopened("claim org_a op_0 key 0000", "new")
-    assert sum(each.unopened for each in done.values()) == len(ALL)
+    assert sum(each.unopened for each in done.values()) == len(ALL) - 1  # the former token went with the new connection
     await store.write(set_connection, organisation=ORG, mode="own", account_id=None, own_token="plain secret")
     assert (await rekey(store))["organisation.own_token"].named == [Unopened("organisation org_a", None)]
 

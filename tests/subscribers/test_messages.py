@@ -164,7 +164,7 @@ async def test_a_number_of_another_line_is_not_found(stage: Stage) -> None:
 async def test_a_line_that_is_not_active_takes_no_message(stage: Stage) -> None:
     await stage.ask("status", {"status": "SUSPENDED"})
     answer = await stage.ask("sms", {"message": "Hi"}, method="POST")
-    assert (answer.status_code, answer.json()["ocs_code"], answer.json()["code"]) == (502, 14, "ocs_error")
+    assert (answer.status_code, answer.json()["ocs_code"], answer.json()["code"]) == (409, 14, "conflict")
 
 
 async def test_without_a_key_two_calls_send_two_messages(stage: Stage) -> None:

@@ -37,7 +37,7 @@ async def test_a_number_that_comes_with_fake_is_not_sent_and_the_answer_says_so(
 async def test_a_number_that_another_line_has_is_refused(stage: Stage) -> None:
     other = stage.lines()[1]
     answer = await stage.ask("phone-number", {"phoneType": "real", "phoneNumber": other.number})
-    assert (answer.status_code, answer.json()["ocs_code"], stage.line.number) == (502, 4, stage.line.own_number)
+    assert (answer.status_code, answer.json()["ocs_code"], stage.line.number) == (409, 4, stage.line.own_number)
 
 
 @pytest.mark.parametrize(

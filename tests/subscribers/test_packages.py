@@ -270,6 +270,6 @@ async def test_a_template_of_another_sponsor_is_refused_with_the_likely_reason(s
     other.recurring = True  # so that the series is refused for its sponsor, too
     for path in (stage.path, f"{stage.path}/recurring"):
         said = await stage.http.post(path, json={"packageTemplateId": other.id})
-        assert (said.status_code, said.json()["ocs_code"]) == (502, 14)
+        assert (said.status_code, said.json()["ocs_code"]) == (409, 14)
         assert "nothing was assigned" in said.json()["error"] and "another sponsor" in said.json()["hint"]
     assert stage.line.packages == [] and stage.line.series == []

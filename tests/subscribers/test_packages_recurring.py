@@ -99,7 +99,7 @@ async def test_a_start_and_a_first_use_exclude_each_other(stage: Stage) -> None:
 
 async def test_a_one_time_template_makes_no_series(stage: Stage) -> None:
     said = await stage.http.post(f"{stage.path}/recurring", json={"templateId": stage.template(ONE_TIME)})
-    assert (said.status_code, said.json()["ocs_code"], said.json()["code"]) == (502, 14, "ocs_error")
+    assert (said.status_code, said.json()["ocs_code"], said.json()["code"]) == (409, 14, "conflict")
     assert "nothing was assigned" in said.json()["error"]
     assert all(words in said.json()["hint"] for words in ("no recurring one", "list_package_templates", "assign_package", "sponsor"))
     assert stage.line.series == []

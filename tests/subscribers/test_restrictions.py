@@ -72,7 +72,7 @@ async def test_a_flag_that_the_network_does_not_tell_is_not_guessed(stage: Stage
         lambda *given, **named: {name: value for name, value in subscriber(*given, **named).items() if name != "allowedMtc"},
     )
     answer = await stage.ask("traffic-restrictions", {"moc": False}, key="k")
-    assert (answer.status_code, answer.json()["hint"]) == (502, "Name all four: data, moc, mtc, sms")
+    assert (answer.status_code, answer.json()["hint"]) == (400, "Name all four: data, moc, mtc, sms")
     assert (stage.writes(), await stage.claims(), allowed(stage.line)) == ([], {}, dict.fromkeys(FLAGS, True))
     answer = await stage.ask("traffic-restrictions", {"data": True, "moc": False, "mtc": True, "sms": True}, key="k")
     assert (answer.status_code, stage.line.allowed_moc) == (200, False)

@@ -61,11 +61,11 @@ async def test_the_sim_is_told_once(stage: Stage) -> None:
 async def test_a_line_never_seen_cannot_be_told(stage: Stage) -> None:
     stage.line.sighting = None
     answer = await stage.ask("steering-list/push", method="POST")
-    assert (answer.status_code, answer.json()["ocs_code"]) == (502, 14)
+    assert (answer.status_code, answer.json()["ocs_code"]) == (409, 14)
 
 
 async def test_a_line_without_a_list_cannot_be_told(stage: Stage) -> None:
     stage.network.accounts[8101].steering_list_id = None
     answer = await stage.ask("steering-list/push", method="POST")
-    assert (answer.status_code, answer.json()["ocs_code"]) == (502, 16)
+    assert (answer.status_code, answer.json()["ocs_code"]) == (409, 16)
     assert "steering list" in answer.json()["error"]

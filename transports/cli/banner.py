@@ -7,6 +7,8 @@ import orjson
 
 from registry.ports import Site
 
+EVERYWHERE = ("0.0.0.0", "::")
+
 
 @dataclass(frozen=True, slots=True)
 class Started:
@@ -25,6 +27,8 @@ class Started:
     payments: str = ""
     shop: str | None = None
     """Address of the demo's shop, where it has one."""
+    opened: str = ""
+    """What a demo opens to other machines, where it listens for them."""
 
     def as_json(self) -> str:
         """One line; `api_key` is null when the key was made by an earlier start, since only its digest is kept."""
@@ -62,6 +66,7 @@ class Started:
             *([("Payments", self.payments)] if self.payments else []),
             ("Mode", mode),
             ("Key", shown),
+            *([("Open", self.opened)] if self.opened else []),
         ]
         lines = ["Connectivity reseller"]
         lines += [f"{'└' if last else '├'}─ {name:<9} {value}" for last, (name, value) in marked(branches)]
@@ -78,6 +83,24 @@ class Started:
                 mcp_block(self.site, self.api_key or "<API_KEY>"),
             ]
         )
+
+
+def opened_by(host: str, demo: bool, base_url: str) -> str:
+    """What a demo opens, and to whom, where it does not listen to this machine alone."""
+    if not demo or is_loopback(host):
+        return ""
+    whom = "every machine that reaches this one" if host in EVERYWHERE else f"every machine that reaches {host}"
+    plain = "" if base_url.startswith("https://") else ", unencrypted"
+    return (
+        f"to {whom}{plain}: the API and MCP to whoever has the key above, sign-up and sign-in to whoever reads the codes in this "
+        "console's output, the demo shop and the simulated payment pages, which take any test card, to everybody. For this machine alone: "
+        "--host 127.0.0.1"
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches it."""
+    return host in ("localhost", "::1") or (host.startswith("127.") and host.count(".") == 3)
 
 
 def marked(branches: list[tuple[str, str]]) -> list[tuple[bool, tuple[str, str]]]:

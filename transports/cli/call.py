@@ -20,15 +20,18 @@ from registry.catalogue import AnyOperation
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from registry.model import Input
+from registry.nulls import without_nulls
 from registry.spelling import shown
 from transports.cli.door import require_one_place
 from transports.cli.event_stream import MEDIA_TYPE, failure
 from transports.cli.failure import Failure
-from transports.cli.fields import field_options, flag, read, whole_input
+from transports.cli.fields import field_options, flag, is_secret, read, whole_input
 from transports.cli.local import call_locally
 from transports.cli.paging import FIELD, next_cursor
 from transports.cli.remote import call_remotely
 from transports.cli.render import explain, show
+from transports.cli.secret_option import input_text, secret_text, warn_of_argument
+from transports.cli.terminal_text import harmless
 from transports.settings import load_settings
 
 
@@ -47,13 +50,20 @@ class How:
     url: Annotated[str | None, typer.Option("--url", envvar="RESELLER_URL", help="Call this server; without it, the local database.")] = (
         None
     )
-    key: Annotated[str | None, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key for --url; else your login there.")] = None
+    key: Annotated[
+        str | None,
+        typer.Option("--key", envvar="RESELLER_API_KEY", callback=warn_of_argument, help="API key for --url; else your login there."),
+    ] = None
     org: Annotated[str | None, typer.Option("--org", help="Local calls: the organisation to act for.")] = None
     data: Annotated[Path | None, typer.Option("--data", help="Local calls: the directory with the database.")] = None
     json_input: Annotated[
         str | None,
         typer.Option(
-            "--json-input", metavar="JSON", is_eager=True, callback=all_or_nothing, help="The whole input as one object, instead of fields."
+            "--json-input",
+            metavar="JSON",
+            is_eager=True,
+            callback=all_or_nothing,
+            help="The whole input as one object, instead of fields; - or @FILE: read it there.",
         ),
     ] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on a terminal too.")] = False
@@ -90,7 +100,7 @@ def command(operation: AnyOperation) -> Callable[..., None]:
         how = How(**given)  # pyright: ignore[reportArgumentType]  # typer has parsed them to these types
         finish(operation, arguments_of(model, {name: text for name, text in texts.items() if text is not None}, how), how)
 
-    wanted = {"yes", "confirm_token"} if operation.confirm else set[str]()
+    wanted = {"yes", "confirm_token"} if operation.confirmable else set[str]()
     wanted |= {"idempotency_key"} if operation.once is not None else set()
     common = [
         p
@@ -108,11 +118,24 @@ def arguments_of(model: type[Input], texts: dict[str, object], how: How) -> dict
     """The input as the options say it, one by one or as a whole."""
     names = {name: shown(name, info) for name, info in model.model_fields.items()}
     if how.json_input is None:
-        return {names[name]: read(model, name, text, TAKEN) for name, text in texts.items()}
+        return {names[name]: field_value(model, name, text) for name, text in texts.items()}
     if texts:
         given = ", ".join(flag(names[name], TAKEN) for name in texts)
         raise Failure(f"--json-input: is the whole input; leave out {given}, or put what it says into the object")
-    return whole_input("--json-input", how.json_input)
+    value = whole_input("--json-input", input_text("--json-input", how.json_input))
+    held = [names[name] for name, info in model.model_fields.items() if is_secret(info) and names[name] in value]
+    if held and not how.json_input.startswith(("-", "@")):
+        raise Failure(
+            f"--json-input: {held[0]} is a secret, and is not taken from the command line, where others can read it; nothing was sent. "
+            "Give `--json-input -` and pipe the object, or `--json-input @FILE`"
+        )
+    return without_nulls(model, value)
+
+
+def field_value(model: type[Input], name: str, given: object) -> object:
+    """What an option says; that of a secret says where the secret is."""
+    info = model.model_fields[name]
+    return secret_text(flag(shown(name, info), TAKEN), str(given)) if is_secret(info) else read(model, name, given, TAKEN)
 
 
 def finish(operation: AnyOperation, arguments: dict[str, object], how: How) -> None:
@@ -156,7 +179,7 @@ def agreed(reply: Reply) -> bool:
     """The person at the terminal says yes; in a pipe nobody does."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    return typer.confirm(orjson.loads(reply.body)["message"] + " Do it?")
+    return typer.confirm(harmless(orjson.loads(reply.body)["message"]) + " Do it?")
 
 
 async def ask(operation: AnyOperation, arguments: dict[str, object], how: How) -> Reply:

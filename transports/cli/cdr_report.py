@@ -9,6 +9,7 @@ from registry.clock import Clock
 from transports.cli.cdr_progress import Progress
 from transports.cli.cdr_record import BadLine
 from transports.cli.failure import Failure
+from transports.cli.terminal_text import harmless, shown_on
 
 if TYPE_CHECKING:
     from rich import progress as bars
@@ -42,9 +43,9 @@ class Report:
     def say(self, text: str) -> None:
         """A line of its own."""
         if self._bar is not None:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._bar.console.print(harmless(text), markup=False, highlight=False, soft_wrap=True)
             return
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(shown_on(sys.stderr, text) + "\n")
         sys.stderr.flush()
 
     def tell_bad(self, lines: Iterable[BadLine]) -> None:

@@ -5,15 +5,30 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from storage.people.accounts import Organisation, assign_account, list_organisations, set_connection, unassign_account
+from operations.services.people.connection_change import Reach, change_of
+from registry.ports import Line
+from storage.calls.audit import append_line
+from storage.calls.changes import CALLERS, bump
+from storage.connection import Connection
+from storage.network.connections import find_connection
+from storage.people.accounts import (
+    Holder,
+    Organisation,
+    assign_account,
+    list_organisations,
+    set_connection,
+    unassign_account,
+    use_own_token,
+)
 from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
 from transports.cli.connect_check import Wanted, check
 from transports.cli.failure import Failure
 from transports.cli.local import open_local
+from transports.cli.operator import done_here
 from transports.cli.render import print_line
 from transports.settings import load_settings
 
@@ -36,7 +51,8 @@ def connect(
 
     Where SERVICE_OCS_URL names a charging system, it is asked whether it knows the account or the token. A running server follows with the
     next call. The token is kept sealed, and never given as an argument: arguments can be read by others. An account is assigned to the
-    organisation as well, so that it finds back to it from a token of its own.
+    organisation as well, so that it finds back to it from a token of its own. A token that another one replaces is kept for 24 hours, in
+    which the organisation's admins can go back to it. The audit log of the organisation tells of the change.
     """
     if (account is None) is not own_token_stdin:
         raise Failure("give either --account ID or --own-token-stdin, and not both")
@@ -123,10 +139,26 @@ async def store(data: Path | None, organisation: str, wanted: Wanted, *, checked
             await check(settings, wanted)
         keyring = service.pipeline.deps.keyring
         sealed = None if wanted.token is None else keyring.seal(wanted.token, org_id=organisation, field=OWN_TOKEN_FIELD)
-        mode, account = mode_of(wanted), wanted.account
-        return await service.store.write(set_connection, organisation=organisation, mode=mode, account_id=account, own_token=sealed)
+        after, now = Reach(mode_of(wanted), wanted.account), service.clock.now()
+        operation = "org_disconnect" if after.mode is None else "org_connect"
+        row = done_here(service.ids, organisation=organisation, operation=operation, outcome="ok", now=now)
+        await service.store.write(change_and_record, organisation=organisation, after=after, sealed=sealed, row=row)
+        return True
     finally:
         await service.stop()
+
+
+def change_and_record(connection: Connection, *, organisation: str, after: Reach, sealed: str | None, row: Line) -> None:
+    """The new connection, and the row that tells the organisation's admins of it."""
+    bump(connection, name=CALLERS)
+    before = find_connection(connection, organisation=organisation)
+    if before is None:
+        return
+    if sealed is not None:
+        use_own_token(connection, organisation=organisation, own_token=sealed, simulated=False, seen=before, now=row.at)
+    else:
+        set_connection(connection, organisation=organisation, mode=after.mode, account_id=after.account, own_token=None)
+    append_line(connection, row._replace(change=change_of(Reach(before.mode, before.account_id), after)))
 
 
 async def give(data: Path | None, organisation: str, account: int, *, checked: bool) -> None:
@@ -138,7 +170,9 @@ async def give(data: Path | None, organisation: str, account: int, *, checked: b
             raise unknown(organisation)
         if checked:
             await check(settings, Wanted(account))
-        found = await service.store.write(assign_account, organisation=organisation, account_id=account)
+        change, now = f"assigned managed account {account}", service.clock.now()
+        row = done_here(service.ids, organisation=organisation, operation="org_assign", outcome="ok", now=now, change=change)
+        found = await service.store.write(assign_and_record, organisation=organisation, account_id=account, row=row)
     finally:
         await service.stop()
     if found == "unknown":
@@ -148,11 +182,29 @@ async def give(data: Path | None, organisation: str, account: int, *, checked: b
         raise Failure(f"--account {account}: {found.id} has it; {fix}", exit_code=1)
 
 
+def assign_and_record(connection: Connection, *, organisation: str, account_id: int, row: Line) -> Literal["assigned", "unknown"] | Holder:
+    """The assignment, and the row that tells the organisation's admins of it."""
+    found = assign_account(connection, organisation=organisation, account_id=account_id)
+    if found == "assigned":
+        append_line(connection, row)
+    return found
+
+
+def unassign_and_record(connection: Connection, *, organisation: str, row: Line) -> bool:
+    """No assignment any more, and the row that tells the organisation's admins of it."""
+    unassigned = unassign_account(connection, organisation=organisation)
+    if unassigned:
+        append_line(connection, row)
+    return unassigned
+
+
 async def take_back(data: Path | None, organisation: str) -> bool:
     """Whether there is such an organisation."""
     service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
     try:
-        return await service.store.write(unassign_account, organisation=organisation)
+        change, now = "assigned no account", service.clock.now()
+        row = done_here(service.ids, organisation=organisation, operation="org_unassign", outcome="ok", now=now, change=change)
+        return await service.store.write(unassign_and_record, organisation=organisation, row=row)
     finally:
         await service.stop()
 

@@ -17,6 +17,7 @@ from storage.migrate import HEAD, SchemaMismatch, current_revision
 from storage.migrate import upgrade as migrate
 from storage.store import open_store
 from transports.cli.failure import Failure
+from transports.cli.local import to_stderr
 from transports.cli.render import print_line
 from transports.data_directory import make_data_directory
 from transports.settings import Settings, load_settings
@@ -28,7 +29,7 @@ Data = Annotated[Path | None, typer.Option("--data", help="Directory with the em
 def settings_of(data: Path | None) -> Settings:
     """The settings, with the directory made if it is missing."""
     settings = load_settings(os.environ, env_file=Path(".env"), data=data)
-    make_data_directory(settings)
+    make_data_directory(settings, to_stderr)
     return settings
 
 

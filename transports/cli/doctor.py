@@ -23,6 +23,7 @@ from transports.cli.model_check import model
 from transports.cli.payments_check import payments
 from transports.cli.render import print_line
 from transports.cli.upstream_check import upstream
+from transports.data_directory import open_to_others
 from transports.keyring_check import checked_keyring, refuse_lost
 from transports.keyring_file import is_open_to_others, keyring_path
 from transports.settings import PREFIX, BadSettings, Settings, UnknownSetting, load_settings
@@ -61,6 +62,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
         "packages", f"missing {', '.join(missing)}" if missing else "complete", "python3 ./run serve installs them" if missing else None
     )
     yield Finding("settings", f"environment {settings.env}")
+    yield from directory(settings)
     yield database(settings)
     yield clock(settings)
     yield keyring(settings)
@@ -69,6 +71,14 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield payments(settings)
     yield model(settings)
     yield mail(settings)
+
+
+def directory(settings: Settings) -> Iterator[Finding]:
+    """Whoever may write there can replace the database and the keyring."""
+    if settings.embedded and settings.data.is_dir():
+        for found in open_to_others(settings.data):
+            shown, _, way = found.rpartition(": ")
+            yield Finding("data", shown, way)
 
 
 def database(settings: Settings) -> Finding:

@@ -17,11 +17,15 @@ from transports.cli.failure import Failure, Unreachable
 from transports.cli.local import ask_locally, is_simulated, open_local, refuse_simulated
 from transports.cli.remote import exchange
 from transports.cli.render import explain
+from transports.cli.secret_option import warn_of_argument
 from transports.service import Service
 from transports.settings import load_settings
 
 Url = Annotated[str | None, typer.Option("--url", envvar="RESELLER_URL", help="Ask this server; without it, the local database.")]
-Key = Annotated[str | None, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key for --url; else your login there.")]
+Key = Annotated[
+    str | None,
+    typer.Option("--key", envvar="RESELLER_API_KEY", callback=warn_of_argument, help="API key for --url; else your login there."),
+]
 Org = Annotated[str | None, typer.Option("--org", help="Locally: the organisation to act for.")]
 Data = Annotated[Path | None, typer.Option("--data", help="Locally: the directory with the database.")]
 

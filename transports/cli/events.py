@@ -12,6 +12,7 @@ from transports.cli.door import Data, Key, Org, Url, Where
 from transports.cli.failure import Failure
 from transports.cli.following import Count, Every, Following, Intent, Last, Types, chosen_types, follow, until_interrupted
 from transports.cli.render import cell
+from transports.cli.terminal_text import shown_on
 
 events_app = typer.Typer(no_args_is_help=True, help="Follow what happens.")
 SHOWN_FIRST = ("intent", "iccid", "plan")
@@ -53,7 +54,7 @@ def tail(
 
 def print_event(event: Event, *, for_programs: bool) -> None:
     """One line, at once: whoever reads a pipe waits for it."""
-    sys.stdout.write((orjson.dumps(event).decode() if for_programs else line(event)) + "\n")
+    sys.stdout.write(shown_on(sys.stdout, orjson.dumps(event).decode() if for_programs else line(event)) + "\n")
     sys.stdout.flush()
 
 

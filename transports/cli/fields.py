@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from registry.binding import INTEGER, NUMBER, kind_of
-from registry.model import Input
+from registry.model import Input, Secret
 from registry.spelling import shown
 from transports.cli.failure import Failure
 
@@ -28,7 +28,7 @@ def field_options(model: type[Input], taken: Collection[str]) -> list[inspect.Pa
         needed = info.is_required()
         word, nullable = kind_of(info.annotation), takes_null(model, info)
         word = "str" if is_text(written.get(info.alias or name, {})) else word
-        words, metavar = flag(shown(name, info), taken), metavar_of(info, nullable=nullable)
+        words, metavar = flag(shown(name, info), taken), "-|@FILE" if is_secret(info) else metavar_of(info, nullable=nullable)
         if word == "bool":
             words = f"{words}/--no-{words.removeprefix('--')}"
         option = typer.Option(words, metavar=metavar, help=help_of(shown(name, info), info, taken))
@@ -45,6 +45,11 @@ def is_text(schema: Mapping[str, object]) -> bool:
     return any(kind.get("type") == "string" for kind in kinds)
 
 
+def is_secret(info: FieldInfo) -> bool:
+    """Whether a field holds a credential, which no command line is to hold."""
+    return any(mark is Secret for mark in info.metadata)
+
+
 def flag(field: str, taken: Collection[str]) -> str:
     """A field's option. Choice: where every command has the word already, as with a webhook's url, it is `--input-url`."""
     return f"--{'input-' if field in taken else ''}{field.replace('_', '-')}"
@@ -59,6 +64,7 @@ def help_of(field: str, info: FieldInfo, taken: Collection[str]) -> str:
         f"One of: {allowed}." if allowed else "",
         f"An object with {keys}." if keys else "",
         f"The field `{field}`." if field in taken else "",
+        "A secret: - reads it from standard input, @FILE from a file." if is_secret(info) else "",
         "" if info.is_required() else "Optional.",
     ]
     return " ".join(part for part in parts if part)
@@ -74,7 +80,7 @@ def metavar_of(info: FieldInfo, *, nullable: bool) -> str | None:
 def takes_null(model: type[Input], info: FieldInfo) -> bool:
     """Whether null asks for something that leaving the field out does not."""
     kinds = members(info.annotation)
-    told = info.is_required() or model.null_removes
+    told = info.is_required() or any(model.model_fields[name] is info for name in model.null_clears)
     return told and type(None) in kinds and not {"bool", "list"} & {kind_of(kind) for kind in kinds}
 
 

@@ -21,6 +21,7 @@ from transports.cli.door import Door, Where, accepted, open_door
 from transports.cli.event_log import EventLog, Page
 from transports.cli.failure import Failure, Unreachable
 from transports.cli.render import refusal_body
+from transports.cli.terminal_text import shown_on
 
 Intent = Annotated[str | None, typer.Option("--intent", help="Only events of this intent, cni_...")]
 Types = Annotated[list[str] | None, typer.Option("--type", help="Only events of this type; may be given several times.")]
@@ -155,5 +156,5 @@ def page_of(reply: Reply, where: str) -> Page:
 
 def say(text: str) -> None:
     """For the person, beside the events."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(shown_on(sys.stderr, text) + "\n")
     sys.stderr.flush()

@@ -18,6 +18,7 @@ from transports.cli.door import Data, Key, Org, Url, Where
 from transports.cli.failure import Failure
 from transports.cli.following import Count, Every, Following, Intent, Last, Types, chosen_types, follow, until_interrupted
 from transports.cli.render import print_line
+from transports.cli.secret_option import warn_of_argument
 
 LEAST_KEPT = 1024  # of the answer nothing is shown
 
@@ -28,7 +29,12 @@ def listen(
     ] = None,
     secret: Annotated[
         str | None,
-        typer.Option("--secret", envvar="RESELLER_WEBHOOK_SECRET", help="Sign with this whsec_...; without it, a new one is made."),
+        typer.Option(
+            "--secret",
+            envvar="RESELLER_WEBHOOK_SECRET",
+            callback=warn_of_argument,
+            help="Sign with this whsec_...; without it, a new one is made.",
+        ),
     ] = None,
     last: Last = 0,
     intent: Intent = None,

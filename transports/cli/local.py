@@ -11,6 +11,7 @@ from registry.operation import Auth
 from storage.people.accounts import list_members, list_organisations
 from transports.cli.failure import Failure
 from transports.cli.progress_line import progress_line
+from transports.cli.terminal_text import shown_on
 from transports.service import Service, build_service
 from transports.settings import Settings
 
@@ -21,7 +22,7 @@ def to_stderr(text: str) -> None:
     """Faults of ours, for the person at the terminal."""
     import sys
 
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(shown_on(sys.stderr, text) + "\n")
 
 
 def fault(call: Call, error: BaseException) -> None:
@@ -41,18 +42,23 @@ async def open_local(settings: Settings, *, seed: bool = False, create: bool = F
 
 async def local_caller(service: Service, organisation: str | None) -> Caller:
     """The admin of the organisation named, or of the only one there is."""
-    known = await service.store.read(list_organisations)
-    if organisation is None and len(known) != 1:
-        if not known:
-            raise Failure("the database has no organisation yet; `reseller serve` on an empty one makes a demo organisation")
-        names = ", ".join(f"{o.id} ({o.name})" for o in known)
-        raise Failure(f"--org: name the organisation to act for; there are: {names}")
-    chosen = organisation or known[0].id
+    chosen = organisation or await only_organisation(service)
+    if chosen is None:
+        raise Failure("the database has no organisation yet; `reseller serve` on an empty one makes a demo organisation")
     members = await service.store.read(list_members, organisation=chosen)
     caller = await service.directory.member(members[0].person_id, chosen) if members else None
     if caller is None:
         raise Failure(f"--org: {chosen} is unknown or has no members")
     return caller
+
+
+async def only_organisation(service: Service) -> str | None:
+    """The id of the one organisation that there is, or None when there is none yet; of several one has to be named."""
+    known = await service.store.read(list_organisations)
+    if len(known) > 1:
+        names = ", ".join(f"{o.id} ({o.name})" for o in known)
+        raise Failure(f"--org: name the organisation to act for; there are: {names}")
+    return known[0].id if known else None
 
 
 def is_simulated(operation: AnyOperation, settings: Settings) -> bool:

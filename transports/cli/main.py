@@ -9,6 +9,7 @@ import typer
 from registry.errors import Refusal
 from storage.migrate import SchemaMismatch
 from transports.cli.failure import Failure
+from transports.cli.terminal_text import shown_on
 from transports.settings import BadSettings
 
 HELP = "Issue eSIMs and follow what happens to them: over HTTP, MCP and here."
@@ -98,5 +99,5 @@ def main() -> None:
 
 def fail(message: str, code: int) -> None:
     """One line, and the exit code."""
-    sys.stderr.write(message + "\n")
+    sys.stderr.write(shown_on(sys.stderr, message) + "\n")
     sys.exit(code)

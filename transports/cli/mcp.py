@@ -13,7 +13,9 @@ import orjson
 import typer
 from pydantic import SecretStr
 
+from registry.errors import StoreUnavailable
 from transports.cli.render import print_line
+from transports.cli.secret_option import warn_of_argument
 from transports.settings import Settings, load_settings
 
 HERE = "http://127.0.0.1:8000"
@@ -36,7 +38,9 @@ class Client(StrEnum):
 def config(
     client: Annotated[Client, typer.Argument(help="The client to configure.")],
     url: Annotated[str | None, typer.Option("--url", envvar="RESELLER_URL", help=f"The server's address. Default {HERE}.")] = None,
-    key: Annotated[str, typer.Option("--key", envvar="RESELLER_API_KEY", help="API key to put into the block.")] = "<API_KEY>",
+    key: Annotated[
+        str, typer.Option("--key", envvar="RESELLER_API_KEY", callback=warn_of_argument, help="API key to put into the block.")
+    ] = "<API_KEY>",
     data: Annotated[Path | None, typer.Option("--data", help="claude-desktop: directory with the embedded database.")] = None,
     org: Annotated[str | None, typer.Option("--org", help="claude-desktop: the organisation to act for, when there are several.")] = None,
 ) -> None:
@@ -49,6 +53,8 @@ def config(
         return
     settings = load_settings(os.environ, env_file=Path(".env"), data=data)
     if client is Client.CLAUDE_DESKTOP:
+        if org is None:
+            asyncio.run(require_one_organisation(settings))
         sys.stderr.writelines(f"{line}\n" for line in warnings(settings, server_url))
     blocks: dict[Client, dict[str, object]] = {
         Client.CLAUDE_DESKTOP: {"mcpServers": {"connectivity": local(settings, org)}},
@@ -56,6 +62,23 @@ def config(
         Client.VSCODE: {"servers": {"connectivity": server}},
     }
     print_line(orjson.dumps(blocks[client], option=orjson.OPT_INDENT_2).decode())
+
+
+async def require_one_organisation(settings: Settings) -> None:
+    """Refuse a block that could not start, because the database has several organisations and it names none."""
+    from transports.cli.local import only_organisation, open_local  # brings the whole service
+
+    if settings.embedded and not (settings.data / "service.db").exists():
+        return  # a warning says so
+    try:
+        service = await open_local(settings)
+    except StoreUnavailable as error:
+        sys.stderr.write(f"the database does not answer ({error.message}): if it has several organisations, name one with --org\n")
+        return
+    try:
+        await only_organisation(service)
+    finally:
+        await service.stop()
 
 
 def local(settings: Settings, organisation: str | None) -> dict[str, object]:

@@ -16,6 +16,6 @@ def operator_name() -> str:
         return NAMELESS
 
 
-def done_here(ids: Ids, *, organisation: str, operation: str, outcome: str, now: float) -> Line:
-    """The audit row of a change that is no call of an operation."""
-    return Line(now, organisation, "cli", operation, operator_name(), "", outcome, 200, 0.0, ids.new("req_"))
+def done_here(ids: Ids, *, organisation: str, operation: str, outcome: str, now: float, change: str | None = None) -> Line:
+    """The audit row of a change that is no call of an operation. `change`: what it changed of who gets money and SIMs."""
+    return Line(now, organisation, "cli", operation, operator_name(), "", outcome, 200, 0.0, ids.new("req_"), change)

@@ -9,6 +9,7 @@ import orjson
 
 from registry.call import Reply
 from transports.cli import event_stream
+from transports.cli.terminal_text import harmless, shown_on
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,14 +23,24 @@ UNDRAWN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, 
 
 def show(reply: Reply, *, as_json: bool) -> None:
     """Print the answer: JSON unless a person is looking."""
+    person = sys.stdout.isatty() and not as_json
     if "json" in reply.media_type:
-        print_line(plain(reply.body) if as_json or not sys.stdout.isatty() else pretty(reply.body))
-        return
-    if reply.media_type.startswith(event_stream.MEDIA_TYPE):
-        print_line(event_stream.lines(reply.body) if as_json or not sys.stdout.isatty() else event_stream.text(reply.body))
-        return
-    sys.stdout.buffer.write(reply.body)
-    sys.stdout.buffer.flush()
+        sys.stdout.write((pretty(reply.body) if person else shown_on(sys.stdout, plain(reply.body))) + "\n")
+    elif reply.media_type.startswith(event_stream.MEDIA_TYPE):
+        print_line(event_stream.text(reply.body) if person else event_stream.lines(reply.body))
+    elif sys.stdout.isatty():
+        print_line(document_text(reply))
+    else:
+        sys.stdout.buffer.write(reply.body)
+        sys.stdout.buffer.flush()
+
+
+def document_text(reply: Reply) -> str:
+    """A document on a terminal: text as text, anything else only named."""
+    kind = reply.media_type.partition(";")[0]
+    if kind.startswith("text/") or kind.endswith(("+xml", "/xml")):
+        return reply.body.decode(errors="replace").rstrip("\n")
+    return f"{len(reply.body)} bytes of {kind}, which a terminal does not show: send the output to a file, > FILE"
 
 
 def pretty(body: bytes) -> str:
@@ -37,7 +48,7 @@ def pretty(body: bytes) -> str:
     try:
         return drawn(orjson.loads(body)).rstrip("\n")
     except UNDRAWN:
-        return plain(body)
+        return harmless(plain(body))
 
 
 def plain(body: bytes) -> str:
@@ -50,7 +61,7 @@ def plain(body: bytes) -> str:
 
 def indented(answer: object) -> str:
     """As JSON for people."""
-    return orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode()
+    return shown_on(sys.stdout, orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
 
 
 def drawn(answer: object) -> str:
@@ -159,8 +170,8 @@ def qr(code: str) -> str:
 
 
 def print_line(text: str) -> None:
-    """The command's output."""
-    sys.stdout.write(text + "\n")
+    """The command's output; names in it may be customers'."""
+    sys.stdout.write(shown_on(sys.stdout, text) + "\n")
 
 
 def explain(reply: Reply, command: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from registry.clock import SystemClock
+from transports.cli.banner import is_loopback
 from transports.cli.failure import Failure
 from transports.cli.sandbox_model import model
 from transports.cli.sandbox_payments import payments
@@ -141,6 +142,10 @@ def say_started(bound: socket.socket, host: str, world: "World") -> None:
         *(f"  {account.id} {account.name}  ({resellers[account.reseller_id].name})" for account in world.accounts.values()),
         "try",
         f"  {example}",
+        *(
+            ["open to other machines: its control API takes no credential; --host 127.0.0.1 is for this machine alone"]
+            * (not is_loopback(host))
+        ),
         "control",
         *(f"  {path}" for path in PATHS),
     ]

@@ -14,7 +14,7 @@ from operations.catalogue import CATALOGUE
 from operations.services.demo.organisation import Demo
 from registry.catalogue import Selection
 from storage.migrate import SchemaMismatch
-from transports.cli.banner import Started
+from transports.cli.banner import Started, opened_by
 from transports.cli.failure import Failure
 from transports.cli.metrics import metrics_of, metrics_socket
 from transports.settings import Settings, load_settings
@@ -104,6 +104,7 @@ def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None
         upstream=settings.ocs_url or "simulated in this process; it keeps only what was issued",
         payments=payments_of(settings),
         shop=f"{site.base_url}/shop/{demo.shop}" if demo and demo.shop else None,
+        opened=opened_by(settings.host, demo is not None, site.base_url),
         new_key=f"{shlex.quote(str(Path(sys.executable).with_name('reseller')))} keys create NAME --data {shlex.quote(str(settings.data))}",
     )
     sys.stdout.write((started.as_json() if as_json else started.as_tree()) + "\n")

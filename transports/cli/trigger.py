@@ -18,6 +18,7 @@ from registry.ids import SystemIds
 from transports.cli.door import Data, Door, Key, Org, Url, Where, accepted, open_door
 from transports.cli.events import print_event
 from transports.cli.failure import Failure
+from transports.cli.secret_option import warn_of_argument
 
 PLAN = "test_global_1gb"
 
@@ -57,7 +58,12 @@ def trigger(
     key: Key = None,
     internal_key: Annotated[
         str | None,
-        typer.Option("--internal-key", envvar="SERVICE_INTERNAL_API_KEY", help="esim.first_attach with --url: the bridge's key."),
+        typer.Option(
+            "--internal-key",
+            envvar="SERVICE_INTERNAL_API_KEY",
+            callback=warn_of_argument,
+            help="esim.first_attach with --url: the bridge's key.",
+        ),
     ] = None,
     org: Org = None,
     data: Data = None,

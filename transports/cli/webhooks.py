@@ -41,7 +41,7 @@ def replay(
     org: Org = None,
     data: Data = None,
 ) -> None:
-    """Send an endpoint's failed deliveries again: all of them, those since a time; or a single delivery, failed or not.
+    """Send an endpoint's failed deliveries again and those that wait for a later attempt now: all, those since a time; or a single one.
 
     `reseller call list_event_deliveries --id evt_...` names the deliveries of an event.
     """
@@ -56,14 +56,16 @@ def replay(
     if as_json or not sys.stdout.isatty():
         show(reply, as_json=True)
         return
-    print_line(told(orjson.loads(reply.body)["replayed"], delivery))
+    answer = orjson.loads(reply.body)
+    print_line(told(answer["replayed"], answer["brought_forward"], delivery))
 
 
-def told(count: int, delivery: str | None) -> str:
+def told(ended: int, waiting: int, delivery: str | None) -> str:
     """In words."""
     if delivery is not None:
-        return f"{delivery} is on the way again" if count else f"{delivery} is pending already, so it was left alone"
-    return f"{count or 'no'} failed {'delivery is' if count == 1 else 'deliveries are'} on the way again"
+        return f"{delivery} is on the way now" if ended or waiting else f"{delivery} is on its way already, so it was left alone"
+    failed = f"{ended or 'no'} failed {'delivery is' if ended == 1 else 'deliveries are'} on the way again"
+    return f"{failed}, and {waiting or 'no'} waiting {'one' if waiting == 1 else 'ones'} now"
 
 
 async def ask(where: Where, operation: str, arguments: dict[str, object]) -> Reply:

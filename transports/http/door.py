@@ -21,6 +21,7 @@ from transports.http.request import Head, read_head
 from transports.http.response import REQUEST_ID, header_list, next_link, refusal_reply, send_events, send_passed, send_reply
 from transports.http.router import Found, Router
 from transports.http.rules import HttpRules
+from transports.http.turns import Turns
 from transports.logs import RequestLine
 
 D = TypeVar("D")
@@ -52,6 +53,7 @@ class HttpDoor:
         self._clock, self._ids = pipeline.clock, pipeline.ids
         self._log, self._fault = log, fault
         self._passing, self._telling = Passing(), Passing(CHATS_OF_ONE, CHATS_OF_ALL)
+        self._turns = Turns()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request; lifespan messages are for the inner application."""
@@ -61,6 +63,7 @@ class HttpDoor:
         request = cast(HttpScope, scope)
         visit = Visit(self._ids.new("req_"), self._clock.monotonic(), request["method"] == "HEAD")
         request.setdefault("state", {})[REQUEST] = visit.request_id
+        await self._turns.wait(sender(request))
         try:
             await self._serve(request, receive, send, visit)
         except Exception as error:
@@ -185,6 +188,12 @@ class HttpDoor:
         )
 
 
+def sender(request: HttpScope) -> str:
+    """Whose turn a request takes: its credential's, since many clients may stand behind one address, or else its address's."""
+    credential = next((value for name, value in request["headers"] if name == b"authorization"), b"")
+    return credential.decode("latin-1") if credential else (request.get("client") or ("", 0))[0]
+
+
 def make_call(found: Found, head: Head, request: HttpScope, receive: Receive, request_id: str) -> Call:
     """The call a request stands for; its body stays unread."""
     route = found.route
@@ -202,7 +211,7 @@ def make_call(found: Found, head: Head, request: HttpScope, receive: Receive, re
         "http",
         request_id,
         credential=credential,
-        misplaced=misplaced(request["headers"], request["query_string"]) if credential is None else "",
+        misplaced=misplaced(request["headers"], request["query_string"]) if credential is None and not operation.public else "",
         path=found.path,
         query=query,
         read_body=Body(head, receive, request, any_type=operation.proof is not None).read if route.takes_body else no_body,

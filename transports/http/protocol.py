@@ -21,6 +21,7 @@ from transports.http.connection import ANSWER, OVERLOADED, REQUEST, TIMED_OUT
 from transports.http.deadlines import Deadlines
 from transports.http.joined import Joined
 from transports.http.raw import raw_answer
+from transports.http.rules import HEADERS
 from transports.http.whole import answer
 
 LINGER_SECONDS = 1.0
@@ -97,7 +98,8 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # After the head these are trailers: uvicorn would add them to the headers of the request.
-        if self._in_head:
+        # One more than are taken is kept, so that the door refuses the request.
+        if self._in_head and len(self.headers) <= HEADERS:
             super().on_header(name, value.strip(b" \t"))  # httptools keeps trailing whitespace
 
     def on_headers_complete(self) -> None:

@@ -79,6 +79,8 @@ def read_head(scope: HttpScope, rules: HttpRules) -> Head:
     if len(raw_path) + len(scope["query_string"]) + 1 > rules.url_bytes:
         raise UriTooLong(f"The request target is longer than {rules.url_bytes} bytes", hint="Send long input in the body")
     headers, single, size = scope["headers"], dict[bytes, bytes](), 0
+    if len(headers) > rules.headers:
+        raise HeadersTooLarge(f"The request has more than {rules.headers} headers", hint="Send fewer headers")
     for name, value in headers:
         size += len(name) + len(value) + FRAMING
         if name in SINGLE:

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+HEADERS = 100
+"""Choice: as many header fields as Apache takes; each costs the same, however short it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class HttpRules:
@@ -12,6 +15,7 @@ class HttpRules:
     url_bytes: int = 8 * 1024
     header_bytes: int = 16 * 1024
     authorization_bytes: int = 8 * 1024
+    headers: int = HEADERS
 
     def serves(self, host: str) -> bool:
         """Whether a Host header names one of our hosts; its port does not matter, since a proxy may have changed it."""

@@ -36,6 +36,10 @@ TOLD = frozenset(
     }
 )  # fmt: skip
 
+READ = TOLD | {"logo_uri", "contacts", "tos_uri", "policy_uri", "jwks_uri", "software_id", "software_version"}
+"""What the SDK looks at; it makes an error for every entry that is none, so that lists are counted first."""
+MOST_ENTRIES = 20
+
 
 class Answered(NamedTuple):
     """The answer's status and object."""
@@ -94,8 +98,13 @@ async def register(deps: Deps, body: bytes, address: str) -> Answered:
         raise OauthError("invalid_client_metadata", bad.message) from None
     if not isinstance(sent, dict):
         raise OauthError("invalid_client_metadata", "The body must be a JSON object")
-    asked = Registering(deps, address, cast("dict[str, object]", sent))
-    response = await RegistrationHandler(asked, OPTIONS).handle(posted(body, "application/json"))
+    known = {name: value for name, value in cast("dict[str, object]", sent).items() if name in READ}
+    for name, value in known.items():
+        if isinstance(value, list | dict) and len(cast("list[object]", value)) > MOST_ENTRIES:
+            wrong = "invalid_redirect_uri" if name == "redirect_uris" else "invalid_client_metadata"
+            raise OauthError(wrong, f"{name}: more than {MOST_ENTRIES} entries")
+    asked = Registering(deps, address, known)
+    response = await RegistrationHandler(asked, OPTIONS).handle(posted(orjson.dumps(known), "application/json"))
     answer = told(response)
     if response.status_code == 201:
         answer = {name: value for name, value in answer.items() if name in TOLD} | {"redirect_uris": list(asked.redirect_uris)}

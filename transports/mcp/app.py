@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import orjson
 
@@ -14,12 +15,12 @@ from registry.answer import Report
 from registry.call import Call, Reply
 from registry.catalogue import Catalogue
 from registry.errors import Forbidden, MethodNotAllowed, NotFound, Refusal, Unauthorized
-from registry.pipeline import Pipeline
+from registry.pipeline import LARGE, Pipeline
 from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
 from transports.http.connection import CALLED, REQUEST, Called
 from transports.mcp.auth import WELL_KNOWN, authenticate, challenge, metadata, metadata_url
 from transports.mcp.disconnect import while_there
-from transports.mcp.message import checked
+from transports.mcp.message import MessageBody
 from transports.mcp.selection import read_selection
 from transports.mcp.settings import McpSettings
 
@@ -30,6 +31,16 @@ if TYPE_CHECKING:  # the server is imported by the first request: the SDK costs 
 PATH = "/mcp"
 METADATA = f"{WELL_KNOWN}{PATH}"
 PATHS = frozenset({PATH, METADATA})
+BATCH = orjson.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {
+            "code": -32600,
+            "message": "The body is a JSON-RPC batch, which this server does not take: send each message in a request of its own",
+        },
+    }
+)
 
 
 class McpDoor:
@@ -42,6 +53,7 @@ class McpDoor:
             return http_server(catalogue, pipeline, settings, report)
 
         self._pipeline, self._settings, self.make = pipeline, settings, make
+        self._operations, self._large = catalogue.operations, anyio.Lock()
         site = pipeline.site
         self._metadata = metadata(site.mcp_url, settings.authorization_servers, site.docs_url, settings.scopes)
         # A proxy that serves us under a path leaves it in well-known addresses, which stand before it.
@@ -84,16 +96,38 @@ class McpDoor:
         self._check_origin(http)
         chosen = read_selection(http["query_string"], http["headers"])
         caller = await authenticate(self._pipeline, http["headers"])
+        client = client_of(http)
         self._pipeline.admit(caller)
+        self._pipeline.admit_body(caller, client)
         server = await self._started()
-        visitor = server.visitor(caller, chosen, client_of(http), request_id, telling(http))
+        body = MessageBody(http, receive)
+        visitor = server.visitor(caller, chosen, client, request_id, telling(http))
         http = {**http, "headers": trimmed(http["headers"])}
-        message, again = await checked(http, receive)
+        try:
+            message = await self._measured(body)
+        except Refusal:
+            self._pipeline.charge_refused_body(caller, client, body.size)
+            raise
+        if body.is_shortened:
+            self._pipeline.charge_refused_body(caller, client, body.size)
+        if isinstance(message, list):
+            await send_json(send, 400, [(b"cache-control", b"no-store")], BATCH)
+            return
         taken = None if server.edge is None else await server.edge.take(http, message, visitor)
         if taken is None:
-            await server.app({**scope, "headers": http["headers"], "user": server.user(visitor)}, again, send)
+            await server.app({**scope, "headers": http["headers"], "user": server.user(visitor)}, body.again, send)
         else:
             await while_there(receive, send_answer(send, taken.answer()))
+
+    async def _measured(self, body: MessageBody) -> object:
+        """The message. Of large ones one at a time is looked at, and then it is everybody else's turn."""
+        await body.read()
+        if body.size <= LARGE:
+            return body.message(self._operations)
+        async with self._large:
+            message = body.message(self._operations)
+            await anyio.lowlevel.checkpoint()
+            return message
 
     async def _started(self) -> "HttpServer":
         """The server, once it runs."""
@@ -110,7 +144,16 @@ class McpDoor:
         server = self._server = await anyio.to_thread.run_sync(self.make)
         async with server.manager.run():
             self._ready.set()
+            await anyio.to_thread.run_sync(self._describe_tools)
             await anyio.sleep_forever()
+
+    def _describe_tools(self) -> None:
+        """Make the definitions of all tools, in a thread: the first list of them would hold the loop for a second."""
+        from transports.mcp.tools import definition, is_tool  # they bring the SDK, which is there by now
+
+        for operation in self._operations.values():
+            if is_tool(operation):
+                definition(operation)
 
     def _check_origin(self, http: HttpScope) -> None:
         """Only browsers send an origin; a page of somebody else's must not use its visitor's credentials (DNS rebinding)."""

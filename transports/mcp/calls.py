@@ -10,6 +10,7 @@ from registry.answer import Report, answer, gathered, refused
 from registry.call import Call, Progress, Reply, no_progress
 from registry.catalogue import AnyOperation
 from registry.errors import BadRequest, ConfirmTokenRequired
+from registry.nulls import with_defaults
 from registry.pipeline import Pipeline
 from transports.mcp import confirm
 from transports.mcp.result import Result, tool_result
@@ -35,9 +36,9 @@ class Calls:
         if refusal is not None:
             visitor.tell(call, refusal)
             return self._shown(call, refusal)
-        said = confirm.decision(params) if operation.confirm else None
+        said = confirm.decision(params) if operation.confirmable else None
         if said is False:
-            return confirm.declined(call.request_id)
+            return cast(CallToolResult, confirm.declined(call.request_id))
         if said:
             call.confirm_token = params.request_state
         elif self._settings.insist_on_elicitation and confirm.can_ask(ctx):
@@ -72,10 +73,10 @@ class Calls:
 
     def _fill(self, call: Call, arguments: Arguments) -> Reply | None:
         """The arguments, among them what HTTP sends as headers; or why they cannot be taken."""
-        operation, given = call.operation, {**call.operation.tool_defaults, **arguments}
+        operation, given = call.operation, with_defaults(call.operation.tool_defaults, arguments)
         try:
             call.idempotency_key = text(given, "idempotency_key") if operation.once is not None else None
-            call.confirm_token = text(given, "confirm_token") if operation.confirm else None
+            call.confirm_token = text(given, "confirm_token") if operation.confirmable else None
         except BadRequest as refusal:
             return refused(self._pipeline, call, refusal)
         call.arguments = given
@@ -83,7 +84,8 @@ class Calls:
 
     def _render(self, ctx: Context, call: Call, reply: Reply) -> CallToolResult | InputRequiredResult:
         if isinstance(reply.refusal, ConfirmTokenRequired):
-            return confirm.question(reply.refusal) if confirm.can_ask(ctx) else confirm.instruction(reply.refusal, call.request_id)
+            asks = confirm.can_ask(ctx)
+            return confirm.question(reply.refusal) if asks else cast(CallToolResult, confirm.instruction(reply.refusal, call.request_id))
         return self._shown(call, reply)
 
     def _shown(self, call: Call, reply: Reply) -> CallToolResult:

@@ -1,18 +1,10 @@
 """The second half of a two-step operation: a person is asked where the client can ask, else the model is told to."""
 
-import orjson
-from mcp_types import (
-    CallToolRequestParams,
-    CallToolResult,
-    ElicitRequest,
-    ElicitRequestFormParams,
-    ElicitResult,
-    InputRequiredResult,
-    TextContent,
-)
+from mcp_types import CallToolRequestParams, ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from registry.errors import ConfirmTokenRequired
+from transports.mcp.result import Result, refusal_result
 from transports.mcp.visitor import Context
 
 FIELD = "confirm"
@@ -48,19 +40,15 @@ def question(challenge: ConfirmTokenRequired) -> InputRequiredResult:
     return InputRequiredResult(input_requests={FIELD: ElicitRequest(params=form)}, request_state=challenge.confirm_token)
 
 
-def instruction(challenge: ConfirmTokenRequired, request_id: str) -> CallToolResult:
-    """Tell the model to ask the person, and how to go on."""
-    text = (
-        f"{challenge.message} Nothing has been done yet. Tell the user what will happen and ask whether to go on. "
-        f"Only after the user agreed, call this tool again with the same arguments and confirm_token set to "
-        f"{challenge.confirm_token} within {challenge.expires_in_seconds} seconds."
+def instruction(challenge: ConfirmTokenRequired, request_id: str) -> Result:
+    """The challenge as over HTTP, with the token; its hint tells the model to ask the person, and how to go on."""
+    hint = (
+        "Nothing has been done yet. Tell the user what will happen and ask whether to go on. Only after the user agreed, call this tool "
+        f"again with the same arguments and this confirm_token, within {challenge.expires_in_seconds} seconds"
     )
-    # Its own hint names a header, which a tool call has not.
-    body = {name: value for name, value in challenge.body(request_id).items() if name != "hint"}
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=body, is_error=True)
+    return refusal_result({**challenge.body(request_id), "hint": hint})
 
 
-def declined(request_id: str) -> CallToolResult:
+def declined(request_id: str) -> Result:
     """The person said no. The token is left to expire: nobody else can use it."""
-    body = {"error": DECLINED, "code": "confirm_declined", "request_id": request_id}
-    return CallToolResult(content=[TextContent(type="text", text=orjson.dumps(body).decode())], structured_content=body, is_error=True)
+    return refusal_result({"error": DECLINED, "code": "confirm_declined", "request_id": request_id})

@@ -73,7 +73,7 @@ class Edge:
         except MCPError:  # the SDK says it
             return None
         # A confirmation may be a question to the client, and a call that asks somebody outside may need a stream to stay open.
-        if operation.confirm or operation.provided:
+        if operation.confirmable or operation.provided:
             return None
         arguments = cast("dict[str, object]", params.get("arguments") or {})
         return Taken(era, request.id, self._calls.plain(visitor, operation, arguments), self._stamp)

@@ -15,7 +15,7 @@ from mcp_types import (
     TextContent,
 )
 
-from transports.mcp.resources import refuse_cursor
+from transports.mcp.tools import refuse_cursor
 from transports.mcp.visitor import Context
 
 LONGEST = 200
@@ -42,11 +42,14 @@ TASKS = {
                 name="issue_esim",
                 title="Issue an eSIM",
                 description="Choose a plan, issue an eSIM from it and hand over the activation code.",
-                arguments=[argument("plan", "Plan id or slug, e.g. test-1gb-7d; absent: choose one together.", required=False)],
+                arguments=[
+                    argument("plan", "Plan id or slug, e.g. test_eu_1gb, which is free; absent: choose one together.", required=False)
+                ],
             ),
-            "Issue an eSIM. The plan: {plan}. Look plans up with list_connectivity_plans. Tell me the plan, its data volume, validity "
-            "and price, and wait for my yes before you call create_connectivity_intent with a fresh idempotency_key; if the call fails or "
-            "its outcome is unclear, repeat it with the same key. Afterwards tell me the status and, if it succeeded, the activation code.",
+            "Issue an eSIM. The plan: {plan}. First look the plans up with list_connectivity_plans, and take none that it does not list; "
+            "test_global_1gb and test_eu_1gb are free and for trying out. Tell me the plan, its data volume, validity and price, and wait "
+            "for my yes before you call create_connectivity_intent with a fresh idempotency_key; if the call fails or its outcome is "
+            "unclear, repeat it with the same key. Afterwards tell me the status and, if it succeeded, the activation code.",
             {"plan": "not chosen yet; ask me where and how long the eSIM is needed"},
         ),
         Task(

@@ -48,6 +48,8 @@ def rules(operation: AnyOperation) -> list[str]:
         found.append("Needs the tier pro or enterprise.")
     if operation.confirm:
         found.append("Asks for a confirmation first; it is valid for two minutes and for the same arguments.")
+    if operation.replaces is not None:
+        found.append(f"A call that would replace {operation.replaces} needs the role admin, and asks for a confirmation first.")
     if operation.once is not None:
         found.append("Needs an idempotency_key." if operation.once.required else "Takes an idempotency_key.")
     if operation.upstream:

@@ -17,6 +17,7 @@ from mcp_types import (
     ResourceTemplate,
     TextResourceContents,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from registry.catalogue import AnyOperation, Catalogue
 from registry.model import Input
@@ -24,9 +25,10 @@ from registry.narrowing import shows
 from transports.mcp import reference
 from transports.mcp.calls import Calls
 from transports.mcp.result import shown
-from transports.mcp.tools import is_tool
+from transports.mcp.tools import is_tool, refuse_cursor
 from transports.mcp.visitor import Context, Visitor, Who
 
+NOT_FOUND_BEFORE_2026 = -32002
 JSON, MARKDOWN = "application/json", "text/markdown"
 ONE = re.compile(r"(connectivity://intents|reference://operations)/([A-Za-z0-9_]{1,64})", re.ASCII)
 
@@ -85,13 +87,13 @@ class Resources:
             return await self._answer(ctx, visitor, PLANS, uri, {})
         match = ONE.fullmatch(uri)
         if match is None:
-            raise missing(uri)
+            raise missing(ctx, uri)
         kind, id = match.groups()
         if kind == "connectivity://intents":
             return await self._answer(ctx, visitor, INTENT, uri, {"id": id})
         operation = self._catalogue.operations.get(id)
         if operation is None or not is_tool(operation):
-            raise missing(uri)
+            raise missing(ctx, uri)
         return contents(uri, MARKDOWN, reference.page(operation))
 
     def _backing(self, visitor: Visitor, backed: Backed) -> AnyOperation | None:
@@ -103,11 +105,11 @@ class Resources:
     async def _answer(self, ctx: Context, visitor: Visitor, backed: Backed, uri: str, values: dict[str, object]) -> ReadResourceResult:
         operation = self._catalogue.operations.get(backed.operation)
         if operation is None:
-            raise missing(uri)
+            raise missing(ctx, uri)
         call = self._calls.call(visitor, operation, whole_list(operation.params, values), ctx.session.report_progress)
         reply = await self._calls.run(visitor, call)
         if reply.status == 404:
-            raise missing(uri)
+            raise missing(ctx, uri)
         body = shown(reply, None)
         if reply.refusal is not None:
             code = INTERNAL_ERROR if reply.status >= 500 else INVALID_PARAMS
@@ -125,12 +127,7 @@ def contents(uri: str, mime_type: str, text: str) -> ReadResourceResult:
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
 
-def missing(uri: str) -> MCPError:
-    """The one answer for what is not there and what is another organisation's."""
-    return MCPError(INVALID_PARAMS, "Resource not found", {"uri": uri})
-
-
-def refuse_cursor(params: PaginatedRequestParams | None) -> None:
-    """These lists have one page."""
-    if params is not None and params.cursor is not None:
-        raise MCPError(INVALID_PARAMS, "cursor: not one of this list; begin again without a cursor")
+def missing(ctx: Context, uri: str) -> MCPError:
+    """The one answer for what is not there and what is another organisation's. Its code is that of the protocol version (SEP-2164)."""
+    code = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else NOT_FOUND_BEFORE_2026
+    return MCPError(code, "Resource not found", {"uri": uri})

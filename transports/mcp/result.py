@@ -1,6 +1,7 @@
-"""A Reply as a tool result: the same body as over HTTP, as text and as structured content."""
+"""A Reply as a tool result: the same body as over HTTP, as text, and that of a success as structured content too."""
 
 import re
+from collections.abc import Sequence
 from typing import TypeAlias, cast
 
 import orjson
@@ -14,18 +15,49 @@ Result: TypeAlias = dict[str, object]
 SUSPECT = re.compile(rf"[{HIDDEN}\x7f]|\\u00[01]|\\[bf]")
 LONG = re.compile(rf'\\|[^"\\]{{{LONGEST + 1}}}')
 """Where a string may be too long: a run without quotes, or an escape, behind which a string may go on."""
+REPLAYED = "This is the stored answer of an earlier call with the same idempotency_key; nothing was done again."
 
 
 def tool_result(reply: Reply, answer: Answer) -> Result:
-    """The result; a refusal is one with `isError`, so that the model can read it and mend the call."""
-    failed = reply.status >= 400
-    value = shown(reply, None if failed else answer.wrap)
-    text = orjson.dumps(value).decode() if value is not None else ""
-    content = [{"type": "text", "text": text}]
+    """The result. The first text is the body and nothing else; what a model has to know of it stands in a second one."""
+    if reply.refusal is not None or reply.status >= 400:
+        return refusal_result(shown(reply, None), remarks(reply), extra(reply))
+    value = shown(reply, answer.wrap)
+    body = orjson.dumps(value).decode() if value is not None else ""
+    return {
+        "resultType": "complete",
+        "content": texts(body, *remarks(reply)),
+        "structuredContent": value,
+        "isError": False,
+        "_meta": extra(reply),
+    }
+
+
+def refusal_result(body: object, more: Sequence[str] = (), meta: dict[str, object] | None = None) -> Result:
+    """A refusal, so that the model can read it and correct the call.
+
+    It has no structured content: several clients hold that against the output schema of the tool, also of an error, and throw.
+    """
+    return {"resultType": "complete", "content": texts(orjson.dumps(body).decode(), *more), "isError": True, "_meta": meta}
+
+
+def texts(*parts: str) -> list[dict[str, str]]:
+    """Texts as content."""
+    return [{"type": "text", "text": part} for part in parts]
+
+
+def remarks(reply: Reply) -> list[str]:
+    """What stands behind the body, in one text: models do not see `_meta`."""
+    parts = [REPLAYED] if is_replay(reply) else []
     if reply.next_cursor is not None:
-        more = f'There is more: call again with the same arguments and starting_after="{reply.next_cursor}"'
-        content.append({"type": "text", "text": f"{reply.note} {more}" if reply.note else more})
-    return {"resultType": "complete", "content": content, "structuredContent": value, "isError": failed, "_meta": extra(reply)}
+        parts += [reply.note] if reply.note else []
+        parts.append(f'There is more: call again with the same arguments and starting_after="{reply.next_cursor}"')
+    return [" ".join(parts)] if parts else []
+
+
+def is_replay(reply: Reply) -> bool:
+    """Whether the answer was stored by an earlier call with the same key."""
+    return "Idempotent-Replayed" in reply.headers
 
 
 def shown(reply: Reply, wrap: str | None) -> object:
@@ -42,7 +74,7 @@ def extra(reply: Reply) -> dict[str, object] | None:
     meta: dict[str, object] = {}
     if reply.next_cursor is not None:
         meta["next"] = reply.next_cursor
-    if "Idempotent-Replayed" in reply.headers:
+    if is_replay(reply):
         meta["replayed"] = True
     if "Retry-After" in reply.headers:
         meta["retryAfter"] = int(reply.headers["Retry-After"])

@@ -25,7 +25,7 @@ from transports.mcp.prompts import get_prompt, list_prompts
 from transports.mcp.resources import Resources
 from transports.mcp.selection import Chosen
 from transports.mcp.settings import BODY_BYTES, NAME, McpSettings
-from transports.mcp.tools import Tools
+from transports.mcp.tools import Tools, refuse_cursor
 from transports.mcp.user import Member, visitor_of
 from transports.mcp.visitor import Context, Tell, Visitor, Who
 
@@ -52,12 +52,13 @@ def instructions(catalogue: Catalogue) -> str:
 
 def make_server(catalogue: Catalogue, pipeline: Pipeline[Deps], who: Who, settings: McpSettings, report: Report) -> Server:
     """The server with every handler; the SDK checks no arguments, the pipeline does."""
-    tools = Tools(catalogue, page_size=settings.page_size)
+    tools = Tools(catalogue)
     calls = Calls(pipeline, tools, who, settings, report)
     resources = Resources(catalogue, calls, who)
 
     async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return tools.page(who(ctx), params.cursor if params is not None else None)
+        refuse_cursor(params)
+        return tools.tool_list(who(ctx))
 
     server = Server(
         NAME,

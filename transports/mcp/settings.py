@@ -23,7 +23,6 @@ class McpSettings:
     authorization_servers: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     state_seconds: float = 120
-    page_size: int = 100
     tracing: bool = False
     insist_on_elicitation: bool = False
     edge: bool = True

@@ -2,38 +2,40 @@
 
 from collections.abc import Iterable
 from functools import cache
+from math import ceil
 from typing import NamedTuple, cast
 
 import orjson
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, ListToolsResult, Tool, ToolAnnotations
+from mcp_types import INVALID_PARAMS, ListToolsResult, PaginatedRequestParams, Tool, ToolAnnotations
 
 from registry.catalogue import AnyOperation, Catalogue, Selection
 from registry.errors import BadRequest
 from registry.model import Document
 from registry.narrowing import View, shows, view_of
-from registry.operation import title_of
 from registry.schema import Answer, input_schema, output_schema
 from transports.mcp.selection import Chosen, ids_of
 from transports.mcp.visitor import Visitor
 
 CACHED = 256
+CHARACTERS_OF_A_TOKEN = 4
+"""Of compact JSON. Choice: a token is an estimate here, since each model has tokens of its own; OpenAI's o200k_base counts 5 % fewer."""
 
 
 class Size(NamedTuple):
-    """How much of a model's context a selection takes; what the model is not shown (output schemas) is counted apart."""
+    """How many tokens of a model's context the tools of a selection take, without output schemas, which few clients show, and with them."""
 
     tools: int
-    input_chars: int
-    output_chars: int
+    tokens: int
+    with_outputs: int
 
 
 class Tools:
-    """The catalogue's tools. Lists are kept as they go over the wire, by what of a caller decides, selection and page."""
+    """The catalogue's tools. Lists are kept as they go over the wire, by what of a caller decides and by selection."""
 
-    def __init__(self, catalogue: Catalogue, *, page_size: int = 100) -> None:
-        self._catalogue, self._page_size = catalogue, page_size
-        self._pages: dict[tuple[View, Chosen, str | None], ListToolsResult] = {}
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._lists: dict[tuple[View, Chosen], ListToolsResult] = {}
         self._ids: dict[Chosen, frozenset[str]] = {}
 
     def answer(self, operation: AnyOperation) -> Answer:
@@ -44,15 +46,15 @@ class Tools:
         """The definition, made when it is first asked for."""
         return definition(operation)
 
-    def page(self, visitor: Visitor, cursor: str | None) -> ListToolsResult:
-        """One page of what this caller may call and asked to see; the result is already in wire form."""
-        key = (view_of(visitor.caller), visitor.chosen, cursor)
-        found = self._pages.get(key)
+    def tool_list(self, visitor: Visitor) -> ListToolsResult:
+        """What this caller may call and asked to see, in wire form. Choice: one page, because many clients read no second one."""
+        key = (view_of(visitor.caller), visitor.chosen)
+        found = self._lists.get(key)
         if found is None:
-            found = self._page(visitor, cursor)
-            if len(self._pages) >= CACHED:
-                self._pages.clear()
-            self._pages[key] = found
+            found = self._list(visitor)
+            if len(self._lists) >= CACHED:
+                self._lists.clear()
+            self._lists[key] = found
         return found
 
     def find(self, visitor: Visitor, name: str) -> AnyOperation:
@@ -78,17 +80,12 @@ class Tools:
             self._ids[chosen] = found
         return found
 
-    def _page(self, visitor: Visitor, cursor: str | None) -> ListToolsResult:
+    def _list(self, visitor: Visitor) -> ListToolsResult:
         ids = self._selected(visitor.chosen)
         inside = self._catalogue.inside(visitor.caller.restrictions.toolsets or ())
         found = self._catalogue.tools(ids, visitor.caller.scopes)
         visible = [operation for operation in found if is_tool(operation) and shows(operation, visitor.caller, inside)]
-        start = start_of([operation.id for operation in visible], cursor, self._page_size)
-        end = start + self._page_size
-        result = ListToolsResult(
-            tools=[self.tool(operation) for operation in visible[start:end]],
-            next_cursor=visible[end].id if end < len(visible) else None,
-        )
+        result = ListToolsResult(tools=[self.tool(operation) for operation in visible])
         # The server takes a mapping as it is, and dumping sixty tools again for every list costs 3 ms.
         return cast(ListToolsResult, result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"ttl_ms", "cache_scope"}))
 
@@ -98,7 +95,7 @@ def definition(operation: AnyOperation) -> Tool:
     """An operation as a tool: it says nothing of a caller or a catalogue, so there is one in a process."""
     return Tool(
         name=operation.id,
-        title=None if operation.title == title_of(operation.id) else operation.title,  # a title that says no more is left out
+        title=operation.title,
         description=description(operation),
         input_schema=input_schema(operation, operation.tool_defaults),
         output_schema=output_schema(operation.result).schema,
@@ -106,14 +103,10 @@ def definition(operation: AnyOperation) -> Tool:
     )
 
 
-def start_of(ids: list[str], cursor: str | None, page_size: int) -> int:
-    """Where a page begins: a cursor is the first tool of its page, and nothing else is one."""
-    if cursor is None:
-        return 0
-    start = ids.index(cursor) if cursor in ids else 0
-    if start == 0 or start % page_size:
-        raise MCPError(INVALID_PARAMS, "cursor: not one of this list; begin again without a cursor")
-    return start
+def refuse_cursor(params: PaginatedRequestParams | None) -> None:
+    """No list of this server has a second page, so no cursor is one of ours."""
+    if params is not None and params.cursor is not None:
+        raise MCPError(INVALID_PARAMS, "cursor: this list has one page; ask for it without a cursor")
 
 
 def is_tool(operation: AnyOperation) -> bool:
@@ -128,21 +121,32 @@ def description(operation: AnyOperation) -> str:
 
 
 def annotations(operation: AnyOperation) -> ToolAnnotations:
-    """Hints. What MCP takes for granted is left out: a tool writes, is not idempotent, may destroy, and meets an open world."""
-    closed = None if operation.provided else False
-    if operation.read_only:
-        return ToolAnnotations(read_only_hint=True, open_world_hint=closed)
-    repeatable = operation.method in ("PUT", "DELETE") or (operation.once is not None and operation.once.required)
+    """All four hints, said outright: clients take different things for granted where one is left out."""
     return ToolAnnotations(
-        destructive_hint=None if operation.destructive else False, idempotent_hint=repeatable or None, open_world_hint=closed
+        read_only_hint=operation.read_only,
+        destructive_hint=operation.destructive,
+        idempotent_hint=operation.repeatable,
+        open_world_hint=operation.open_world,
     )
 
 
 def measure(catalogue: Catalogue, names: Iterable[str]) -> Size:
-    """Characters of compact JSON of what a model is shown of some toolsets, and of the output schemas."""
+    """The size of some toolsets and presets in a model's context."""
     ids = catalogue.chosen(Selection(tuple(names)))
-    tools = Tools(catalogue)
-    shown = [tools.tool(operation) for operation in catalogue.operations.values() if operation.id in ids and is_tool(operation)]
-    dumped = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in shown]
-    answers = [tool.pop("outputSchema") for tool in dumped]
-    return Size(len(shown), len(orjson.dumps(dumped).decode()), len(orjson.dumps(answers).decode()))
+    tools = [definition(operation) for operation in catalogue.operations.values() if operation.id in ids and is_tool(operation)]
+    return Size(len(tools), tokens([shown(tool) for tool in tools]), tokens([wire(tool) for tool in tools]))
+
+
+def wire(tool: Tool) -> dict[str, object]:
+    """A definition as it goes over the wire."""
+    return tool.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def shown(tool: Tool) -> dict[str, object]:
+    """What of a definition a model is shown: all but the output schema."""
+    return {name: value for name, value in wire(tool).items() if name != "outputSchema"}
+
+
+def tokens(value: object) -> int:
+    """About how many tokens a value takes as compact JSON."""
+    return ceil(len(orjson.dumps(value).decode()) / CHARACTERS_OF_A_TOKEN)

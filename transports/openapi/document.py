@@ -105,7 +105,7 @@ def describe(operation: AnyOperation, keyed: dict[str, Json], components: Compon
     responses: Json = {str(operation.status): success(operation, answer, components)}
     if operation.also is not None:
         responses[str(operation.also)] = responses[str(operation.status)]
-    if operation.confirm:
+    if operation.confirmable:
         responses["202"] = confirm_challenge(operation, components)
     made: Json = {
         "operationId": operation.id,

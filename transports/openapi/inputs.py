@@ -62,7 +62,7 @@ def header_parameters(operation: AnyOperation, components: Components) -> list[J
         name = once.header.replace("-", "") + ("" if once.required else "Option")
         text = KEY_TEXT + (" `Idempotency-Key` is taken too." if once.alias else "")
         found.append(components.put("parameters", name, header(once.header, text, required=once.required)))
-    if operation.confirm:
+    if operation.confirmable:
         found.append(components.put("parameters", "XConfirmToken", header("X-Confirm-Token", TOKEN_TEXT, required=False)))
     return found
 

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Annotated, get_args, get_origin
 
 from registry.catalogue import AnyOperation
-from registry.errors import ConfirmTokenRequired, Conflict, ProviderError, QuotaExceeded, Refusal, StoreUnavailable, Unauthorized
+from registry.errors import ConfirmTokenRequired, Conflict, OcsError, ProviderError, QuotaExceeded, Refusal, StoreUnavailable, Unauthorized
 from registry.model import Document
 from transports.openapi.components import Components
 from transports.openapi.refusals import Fault, first_line
@@ -90,7 +90,12 @@ def response_name(told: list[Fault]) -> str:
 
 def family(refusal: type[Refusal]) -> type[Refusal]:
     """The class of registry.errors that a refusal is, or narrows."""
-    return next(found for found in refusal.__mro__ if {Refusal, ProviderError} & set(found.__bases__))
+    return next(found for found in refusal.__mro__ if {Refusal, ProviderError, OcsError} & set(found.__bases__))
+
+
+def example_name(one: Fault) -> str:
+    """Its code; what the charging system refuses has the codes of our own refusals, and examples of its own."""
+    return f"ocs_{one.code}" if issubclass(one.refusal, OcsError) and one.refusal is not OcsError else one.code
 
 
 class Refusals:
@@ -120,7 +125,7 @@ class Refusals:
         names = dict.fromkeys(name for one in told for name in FAULT_HEADERS.get(family(one.refusal), ()))
         content: Json = {
             "schema": known[0] if len(known) == 1 else {"anyOf": known},
-            "examples": {one.code: {"value": sample(one, self._base_url)} for one in told},
+            "examples": {example_name(one): {"value": sample(one, self._base_url)} for one in told},
         }
         return {
             "description": " ".join(dict.fromkeys(first_line(family(one.refusal)) for one in told)),

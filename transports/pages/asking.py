@@ -27,7 +27,9 @@ class Outcome(NamedTuple):
         return cast(list[Mapping[str, object]], self.body.get("data", [])) if self.problem is None else []
 
 
-async def ask(visit: Visit, operation: str, arguments: Arguments, *, caller: Caller | None = None) -> Outcome:
+async def ask(
+    visit: Visit, operation: str, arguments: Arguments, *, caller: Caller | None = None, confirm_token: str | None = None
+) -> Outcome:
     """Call an operation for whoever sits before the browser; nobody for public ones."""
     call = Call(
         operation=CATALOGUE.operations[operation],
@@ -36,6 +38,7 @@ async def ask(visit: Visit, operation: str, arguments: Arguments, *, caller: Cal
         caller=caller or visit.caller or ANONYMOUS,
         arguments=arguments,
         client=visit.client,
+        confirm_token=confirm_token,
     )
     reply = await answer(visit.desk.pipeline, call, visit.desk.report)
     body = cast(Mapping[str, object], orjson.loads(reply.body))

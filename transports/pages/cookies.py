@@ -22,6 +22,10 @@ class Cookies:
         return self.given(name, "", 0)
 
 
+MOST_COOKIES = 100
+"""That are looked at; a browser keeps few for one site, and ours are among the first."""
+
+
 def presented(headers: Headers) -> Mapping[str, str]:
     """The cookies of a request. One that comes twice counts as not sent: nobody can say which of the two is ours."""
     found: dict[str, str] = {}
@@ -29,7 +33,7 @@ def presented(headers: Headers) -> Mapping[str, str]:
     for name, value in headers:
         if name != b"cookie":
             continue
-        for pair in value.decode("latin-1").split(";"):
+        for pair in value.decode("latin-1").split(";", MOST_COOKIES):
             key, equals, text = pair.strip().partition("=")
             if equals and key in found:
                 twice.add(key)

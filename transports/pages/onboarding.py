@@ -6,8 +6,10 @@ from typing import cast, get_args
 
 from operations.services.people.onboarding import OperatorType
 from registry.errors import BadRequest
+from storage.secrets.sealed_fields import TYPED_TOKEN_FIELD
 from transports.pages.answers import Answer, Page, Redirect
-from transports.pages.asking import ask, given
+from transports.pages.asking import Arguments, ask, given
+from transports.pages.confirmation import ask_first, is_question
 from transports.pages.countries import COUNTRIES
 from transports.pages.problem import Problem
 from transports.pages.visit import Visit
@@ -17,6 +19,7 @@ FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "managed": ("onboarding_start_managed_account", ()),
     "own": ("onboarding_connect_ocs_token", ("token",)),
     "plan": ("onboarding_save_plan", ("template_id", "display_name")),
+    "restore": ("onboarding_restore_ocs_token", ()),
     "skip": ("onboarding_skip_plan", ()),
     "preview": ("onboarding_test_esim", ()),
     "complete": ("onboarding_complete", ()),
@@ -37,7 +40,22 @@ INCOMPLETE = {
     "ocs": "Choose a connection in step 2 first: a managed account, or a token of your own",
 }
 """What is to be done before the last step, by the step that is missing."""
-STEP_OF = {"org": "org", "managed": "ocs", "own": "ocs", "plan": "plan", "skip": "plan", "preview": "test_esim", "complete": "complete"}
+QUESTIONS: Mapping[str, tuple[str, str]] = {
+    "managed": ("Change to the managed account?", "Change to the managed account"),
+    "own": ("Connect with this token?", "Connect with this token"),
+    "restore": ("Go back to the former token?", "Go back to the former token"),
+}
+"""Title and button of the question before a live connection is replaced."""
+STEP_OF = {
+    "org": "org",
+    "managed": "ocs",
+    "own": "ocs",
+    "restore": "ocs",
+    "plan": "plan",
+    "skip": "plan",
+    "preview": "test_esim",
+    "complete": "complete",
+}
 
 
 async def show(visit: Visit) -> Page:
@@ -63,7 +81,7 @@ async def page(visit: Visit, failed: str = "", problem: Problem | None = None) -
         "kinds": KINDS,
         "countries": [("", "Choose one"), *COUNTRIES],
         "names": dict(COUNTRIES),
-        "typed": {name: value for name, value in visit.form.items() if name != "token"},
+        "typed": {name: value for name, value in visit.form.items() if name not in ("token", "sealed_token")},
         "failed": failed,
         "failed_step": STEP_OF.get(failed, ""),
         "problem": problem,
@@ -90,8 +108,31 @@ async def act(visit: Visit) -> Answer:
     template = arguments.get("template_id")
     if isinstance(template, str) and template.isascii() and template.isdigit() and len(template) < 16:
         arguments["template_id"] = int(template)
-    outcome = await ask(visit, operation, arguments)
+    if "sealed_token" in visit.form:
+        arguments["token"] = unsealed(visit)
+    outcome = await ask(visit, operation, arguments, confirm_token=visit.form.get("confirm_token"))
+    if is_question(outcome):
+        title, button = QUESTIONS[do]
+        return ask_first(outcome, title=title, button=button, page="/onboarding", fields={"do": do, **sealed(visit, arguments)})
     if outcome.problem is not None:
         return await page(visit, do, outcome.problem)
     step = STEP_OF[do] if outcome.body.get("pending") or do == "preview" else outcome.body.get("current_step") or "complete"
     return Redirect(f"/onboarding#{step}")
+
+
+def sealed(visit: Visit, arguments: Arguments) -> Mapping[str, str]:
+    """The token that was typed, as it goes through the question's form: sealed for this organisation, since no page ever shows it."""
+    token = arguments.get("token")
+    if not isinstance(token, str):
+        return {}
+    return {"sealed_token": visit.desk.deps.keyring.seal(token, org_id=visit.organisation, field=TYPED_TOKEN_FIELD)}
+
+
+def unsealed(visit: Visit) -> str:
+    """The token that was typed before the question."""
+    from cryptography.exceptions import InvalidTag  # slow to import
+
+    try:
+        return visit.desk.deps.keyring.open(visit.form["sealed_token"], org_id=visit.organisation, field=TYPED_TOKEN_FIELD)
+    except (ValueError, InvalidTag):
+        raise BadRequest("The form is not the one that this page gave you, or too old", hint="Enter the token again on the page") from None

@@ -1,10 +1,12 @@
 """The organisation's account at the payment processor: where it stands, and the two ways to one."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from registry.errors import BadRequest
 from transports.pages.answers import Answer, Page, Redirect
-from transports.pages.asking import ask
+from transports.pages.asking import Outcome, ask
+from transports.pages.confirmation import ask_first, is_question
 from transports.pages.problem import Problem
 from transports.pages.visit import Visit
 
@@ -42,15 +44,24 @@ async def act(visit: Visit) -> Answer:
     do = visit.form.get("do", "")
     if do == "attach":
         given = {name: visit.form.get(name, "") for name in ("code", "state")}
-        outcome = await ask(visit, "operator_billing_connect_oauth_complete", given)
+        outcome = await ask(visit, "operator_billing_connect_oauth_complete", given, confirm_token=visit.form.get("confirm_token"))
+        if is_question(outcome):
+            return question(outcome, {"do": do, **given})
         return Redirect("/payments") if outcome.problem is None else await page(visit, problem=in_words(outcome.problem))
     if do not in WAYS:
         raise BadRequest("The form does not say what to do", hint="Use the buttons of this page")
-    outcome = await ask(visit, WAYS[do], {})
+    outcome = await ask(visit, WAYS[do], {}, confirm_token=visit.form.get("confirm_token"))
+    if is_question(outcome):
+        return question(outcome, {"do": do})
     if outcome.problem is not None:
         return await page(visit, problem=in_words(outcome.problem))
     # A link, since form-action forbids that a form of ours ends elsewhere, and the processor's address is not known when the form is shown.
     return Page("payments_away.html", {"begun": outcome.body, "own": do == "oauth"})
+
+
+def question(outcome: Outcome, fields: Mapping[str, str]) -> Page:
+    """Another account is to take the place of one that took payments."""
+    return ask_first(outcome, title="Replace your payment account?", button="Replace the account", page="/payments", fields=fields)
 
 
 def in_words(problem: Problem) -> Problem:

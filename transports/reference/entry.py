@@ -113,6 +113,11 @@ def notes(operation: AnyOperation) -> list[tuple[str, str]]:
         found.append(("Repeating", f"`{once.header}` is {need}; the answer of a key is kept {kept} and given again."))
     if operation.confirm:
         found.append(("Confirmation", "The first call answers 202 with a token; the same call with `X-Confirm-Token` executes it."))
+    if operation.replaces is not None:
+        text = (
+            f"A call that would replace {operation.replaces} needs the role admin, and answers 202 with a token first; the same call with "
+        )
+        found.append(("Confirmation", text + "`X-Confirm-Token` executes it. All other calls are made at once."))
     if operation.upstream:
         found.append(("Upstream", "Reaches the charging system: your organisation must be connected."))
     if operation.processor:

@@ -26,7 +26,7 @@ STEPS: Mapping[Cause, tuple[Step, ...]] = {
     "data_not_allowed": (Step("set_subscriber_traffic_restrictions", "Send data: true."),),
     "sim_in_stock": (Step("change_sim_status", "Send ENABLED: the SIM is in stock, not in use."),),
     "profile_not_installed": (
-        Step("get_subscriber", "Give the user sim.activationCode once more, to install the eSIM with."),
+        Step("get_subscriber", "Ask for the field activationCode and give it to the user once more, to install the eSIM with."),
         Step("get_sim_provider_status", "Look again when the user has installed it."),
     ),
     "profile_disabled": (Step("get_sim_provider_status", "Have the user switch the eSIM on in the device, then look again."),),

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated, Literal
 
 import orjson
-from pydantic import JsonValue
+from pydantic import JsonValue, WithJsonSchema
 
 from operations.services.network.windows import today
 from registry.errors import BadRequest
@@ -25,6 +25,23 @@ Composite = Literal[
 RANGED = ("high_cost_subscribers",)
 WINDOW_DAYS = 28
 Given = Mapping[str, JsonValue]
+CompositeInput = Annotated[
+    dict[str, JsonValue],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {
+                "accountId": {"type": "integer", "minimum": 1, "description": "Only this account, where the composite takes one."},
+                "iccid": {"type": "string", "description": "SIM number of one line, where the composite takes one; absent: the fleet."},
+                "start": {"type": "string", "format": "date", "description": "First UTC day of high_cost_subscribers."},
+                "end": {"type": "string", "format": "date", "description": "Its last; without both: the last 28 days, at every run anew."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 500, "description": "Rows of the report."},
+            },
+            "additionalProperties": False,
+        }
+    ),
+]
+"""The input of a composite. Which of the fields one takes, `checked_input` says."""
 
 
 def checked_input(inside: Inside, composite: Composite, given: Given, now: float) -> str:

@@ -119,7 +119,7 @@ def not_issued(refusal: OcsError) -> OcsError:
     elif refusal.ocs_code == TRAFFIC_LIMIT:
         text = "The traffic limit of the charging system refused the draw; no eSIM was drawn"
         hint = "Use a new key to try again after a pause; this one stays used"
-    return OcsError(text, ocs_code=refusal.ocs_code, code=NOT_ISSUED, hint=hint)
+    return refusal.retold(text, code=NOT_ISSUED, hint=hint)
 
 
 def require_in_time(deps: Deps, began: float) -> None:

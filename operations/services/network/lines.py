@@ -9,7 +9,7 @@ from operations.services.network.line_history import in_use
 from operations.services.network.reached import Upstream
 from operations.services.network.upstream import reach
 from operations.vocabulary import Iccid
-from registry.errors import NotFound, OcsError
+from registry.errors import NotFound, OcsConflict, OcsError
 from registry.model import CamelInput
 
 
@@ -40,7 +40,7 @@ class Line(NamedTuple):
         history = in_use(self.row.get("imsiList", ()))
         found = None if history is None else history.get("imsi")
         if found is None:
-            raise OcsError("The charging system knows no active IMSI of this line, and this operation needs one", before_execution=True)
+            raise OcsConflict("The charging system knows no active IMSI of this line, and this operation needs one", before_execution=True)
         return found
 
     @property
@@ -48,7 +48,7 @@ class Line(NamedTuple):
         """The number of the SIM or profile."""
         found = self.row.get("sim", {}).get("id")
         if found is None:
-            raise OcsError("The charging system knows no SIM of this line, and this operation needs one", before_execution=True)
+            raise OcsConflict("The charging system knows no SIM of this line, and this operation needs one", before_execution=True)
         return found
 
 

@@ -28,7 +28,7 @@ class Data(TypedDict, Generic[T]):
 class PageOf(CamelInput):
     """Which part of a list. Without a limit, over HTTP, all of it."""
 
-    limit: Annotated[int | None, Field(ge=1, le=1000, description="Page size.")] = None
+    limit: Annotated[int | None, Field(ge=1, le=1000, description="Page size, 1-1000.")] = None
     starting_after: Annotated[str | None, Field(alias="starting_after", max_length=64, description="`next` of the page before.")] = None
 
 

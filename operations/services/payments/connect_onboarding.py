@@ -12,7 +12,8 @@ from operations.services.payments.connect import ConnectedStatus, account_of, ow
 from operations.services.payments.connect_status import detach, kind_of, status_of
 from operations.services.payments.return_url import ReturnUrl, own_page
 from operations.setup.onboarding_country import Country
-from registry.errors import Refusal
+from registry.context import Replacement
+from registry.errors import Conflict, Refusal
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example
@@ -20,6 +21,9 @@ from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.policy import require
 from storage.money.connect import Connected, attach_account, standing_of
 from storage.people.onboarding import find_onboarding
+
+REPLACES = "a payment account that takes payments"
+LIVE_PAGES = "Opening the pages of a live payment account"
 
 
 class Onboarding(Input):
@@ -60,18 +64,59 @@ EXAMPLE = Example(
 )
 
 
-async def begin_onboarding(ctx: Ctx, params: Onboarding) -> OnboardingLink:
-    """The account, made on the first call, and a fresh link to the pages on which its owner tells about themselves."""
+async def may_begin(ctx: Ctx, params: Onboarding) -> Connected | None:
+    """The organisation's account. Where it is live, an admin alone is led to its pages, since the bank account is changed there.
+
+    One that was live and let the service go is replaced by a new one when an admin has confirmed it.
+    """
+    del params
     require(Scope.ANY, ctx.caller, ctx.deps.site)  # a login that was only let read changes nothing
-    account = await account_of(ctx) or await make_account(ctx, params.country)
+    account = await account_of(ctx)
+    if account is not None and account.status == "active":
+        if account.kind == "express":
+            ctx.need_admin(LIVE_PAGES)
+        try:
+            await check_let_in(ctx.deps, account)
+        except AccountDetached:
+            ctx.confirm_replacement(new_account_instead(account))
+    return account
+
+
+async def begin_onboarding(ctx: Ctx, params: Onboarding, account: Connected | None) -> OnboardingLink:
+    """The account, made on the first call, and a fresh link to the pages on which its owner tells about themselves."""
+    before = "none" if account is None else account.account
+    account = account or await make_account(ctx, params.country)
     ctx.reached_upstream, asked = True, ctx.deps.clock.now()
     try:
         link = await link_to(ctx.deps, account, params)
     except AccountDetached:
+        if account.status == "active" and ctx.replacement is None:
+            raise let_go_meanwhile() from None
         account = await replaced(ctx, account, params.country, asked)
         link = await link_to(ctx.deps, account, params)
+    if account.account != before:
+        ctx.record_change(f"payment account {before} -> {account.account}")
     status = cast(ConnectedStatus, account.status)
     return {"url": link.url, "account_id": account.account, "expires_at": link.expires_at, "status": status}
+
+
+def new_account_instead(gone: Connected) -> Replacement:
+    """The question before an account that was paid gives way to a new one."""
+    return Replacement(
+        f"This will make a new account at the payment processor for your organisation in place of {gone.account}, which took payments and "
+        "which the processor does not let the service into any more. What is paid from then on goes to the new account, once its owner has "
+        "told the processor about themselves; invoices and orders that wait for a payment to the former one are not paid by it. The way "
+        "back is to connect the former account again with operator_billing_connect_oauth_begin, while the new one is unfinished.",
+        gone.account,
+    )
+
+
+def let_go_meanwhile() -> Conflict:
+    """The account was within reach when the call began."""
+    return Conflict(
+        "The payment account of your organisation let the service go while this call ran; nothing was changed",
+        hint="Repeat the call: it asks for a confirmation before another account takes its place",
+    )
 
 
 async def link_to(deps: Deps, account: Connected, params: Onboarding) -> Link:

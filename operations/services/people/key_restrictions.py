@@ -11,6 +11,7 @@ from operations.services.network.accounts import UpstreamId
 from operations.vocabulary import Iccid
 from registry.caller import Caller
 from registry.errors import BadRequest, Restricted
+from registry.input_shape import MaxEntries
 from registry.model import Input
 from registry.restrictions import EVERY_TOOL, UNRESTRICTED, Restrictions
 
@@ -36,16 +37,19 @@ class KeyRestrictions(Input):
     read_only: Annotated[bool, Field(description="Only what changes nothing.")] = False
     toolsets: Annotated[
         list[str] | None,
+        MaxEntries(MOST),
         AfterValidator(lambda values: values if values is None else some(values)),
         Field(description="Only operations of these toolsets, 1-100.", json_schema_extra=LISTED),
     ] = None
     iccids: Annotated[
         list[Iccid] | None,
+        MaxEntries(MOST),
         AfterValidator(lambda values: values if values is None else some(values)),
         Field(description="Only operations on one line, and only these lines, 1-100.", json_schema_extra=LISTED),
     ] = None
     account_ids: Annotated[
         list[UpstreamId] | None,
+        MaxEntries(MOST),
         AfterValidator(lambda values: values if values is None else some(values)),
         Field(description="Only operations on a line or an account, of these accounts, 1-100.", json_schema_extra=LISTED),
     ] = None

@@ -6,6 +6,7 @@ import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from registry.policy import stamp
 from storage.connection import Connection
 from storage.people.onboarding import OnboardingRow, find_onboarding
 
@@ -40,6 +41,9 @@ class OnboardingConnection(TypedDict):
     connected: bool
     mode: Literal["managed", "own"] | None
     account_id: Annotated[int | None, Field(description="The sub-account, in managed mode")]
+    former_token_until: Annotated[
+        str | None, Field(description="Until then (RFC 3339) an admin can go back to the token before: onboarding_restore_ocs_token")
+    ]
 
 
 class StartingPlan(TypedDict):
@@ -93,7 +97,7 @@ EXAMPLE: OnboardingState = {
         {"step": "complete", "status": "todo"},
     ],
     "current_step": "plan",
-    "connection": {"connected": True, "mode": "managed", "account_id": 8101},
+    "connection": {"connected": True, "mode": "managed", "account_id": 8101, "former_token_until": None},
     "managed_path_chosen": True,
     "pending": False,
     "pending_reason": None,
@@ -129,6 +133,7 @@ def state_of(row: OnboardingRow) -> OnboardingState:
             "connected": row.mode is not None,
             "mode": cast(Literal["managed", "own"] | None, row.mode),
             "account_id": row.account_id if row.mode == "managed" else None,
+            "former_token_until": None if row.former_token_expires_at is None else stamp(row.former_token_expires_at),
         },
         "managed_path_chosen": row.managed_chosen_at is not None,
         "pending": row.pending_reason is not None,

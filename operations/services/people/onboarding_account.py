@@ -11,7 +11,8 @@ from operations.services.people.onboarding import OnboardingState, PendingReason
 from registry.errors import Refusal
 from storage.calls.changes import CALLERS, bump
 from storage.connection import Connection
-from storage.people.accounts import take_account
+from storage.network.connections import UpstreamRow, find_connection
+from storage.people.accounts import connection_changed, holder_of, take_account
 from storage.people.onboarding import OnboardingRow, choose_managed, find_onboarding
 
 
@@ -55,31 +56,72 @@ def bears(name: str, organisation: str) -> bool:
     return organisation in name.casefold()
 
 
-def relink(connection: Connection, *, organisation: str, seen: Seen | PendingReason, simulated: bool, now: float) -> OnboardingState:
-    """Connect the organisation to its account, or note why not; then neither its connection nor its token changes."""
-    bump(connection, name=CALLERS)  # from here on nobody else's account changes
-    row = find_onboarding(connection, organisation=organisation)
-    reason = seen if isinstance(seen, str) else connect(connection, row, seen, simulated=simulated)
-    choose_managed(connection, organisation=organisation, pending_reason=reason, now=now)
-    return read_state(connection, organisation=organisation)
+class Link(NamedTuple):
+    """An account that the organisation would be connected to. `assigned` is what it is assigned then; `spare`: of a simulated network."""
+
+    account: int
+    assigned: int | None
+    spare: bool = False
 
 
-def connect(connection: Connection, row: OnboardingRow, seen: Seen, *, simulated: bool) -> PendingReason | None:
-    """Nothing when the organisation is connected now."""
+def link_for(connection: Connection, row: OnboardingRow, seen: Seen | PendingReason) -> Link | PendingReason | None:
+    """Where an organisation would be connected to, or why nowhere; nothing, where it is connected there already.
+
+    Choice: who is connected to an account stays so, though whoever runs the service may have given it to others as well.
+    """
+    if isinstance(seen, str):
+        return seen
     account = account_of(row, seen)
-    if not isinstance(account, int):
-        newcomer = account == "account_absent" and row.assigned_account_id is None
-        return None if newcomer and take_spare(connection, row.id, seen.spare) else account
-    # Choice: who is connected to it already stays so, though whoever runs the service may have given it to others as well.
-    if (row.mode, row.account_id) == ("managed", account):
-        return None
-    taken = take_account(connection, organisation=row.id, account_id=account, assigned=row.assigned_account_id, simulated=simulated)
-    return None if taken else "account_conflict"
+    if isinstance(account, int):
+        if (row.mode, row.account_id) == ("managed", account):
+            return None
+        held = holder_of(connection, organisation=row.id, account_id=account) is not None
+        return "account_conflict" if held else Link(account, row.assigned_account_id)
+    newcomer = account == "account_absent" and row.assigned_account_id is None
+    return (spare_for(connection, row.id, seen.spare) if newcomer else None) or account
 
 
-def take_spare(connection: Connection, organisation: str, spare: Sequence[int]) -> bool:
-    """The first one that nobody has, as somebody who runs a real network would open one. False: they are used up."""
-    return any(take_account(connection, organisation=organisation, account_id=id, assigned=id, simulated=True) for id in spare)
+def spare_for(connection: Connection, organisation: str, spare: Sequence[int]) -> Link | None:
+    """The first account that nobody has, as somebody who runs a real network would open one; none when they are used up."""
+    free = (id for id in spare if holder_of(connection, organisation=organisation, account_id=id) is None)
+    return next((Link(id, id, spare=True) for id in free), None)
+
+
+class Outlook(NamedTuple):
+    """An organisation's connection, and where it would be connected to."""
+
+    connection: UpstreamRow
+    link: Link | PendingReason | None
+
+
+def outlook(connection: Connection, *, organisation: str, seen: Seen | PendingReason) -> Outlook:
+    """What asking for the managed account would do now."""
+    row = find_onboarding(connection, organisation=organisation)
+    found = find_connection(connection, organisation=organisation)
+    assert found is not None, "a caller's organisation is never removed"
+    return Outlook(found, link_for(connection, row, seen))
+
+
+def relink(
+    connection: Connection, *, organisation: str, seen: Seen | PendingReason, expected: Outlook, simulated: bool, now: float
+) -> OnboardingState:
+    """Connect the organisation to its account, or note why not; then neither its connection nor its token changes.
+
+    ConnectionChanged, where another live connection would be replaced, or by another account, than what was expected and confirmed.
+    """
+    bump(connection, name=CALLERS)  # from here on nobody else's connection changes
+    found = outlook(connection, organisation=organisation, seen=seen)
+    link = found.link
+    if isinstance(link, Link):
+        if found.connection.mode is not None and found != expected:
+            raise connection_changed()
+        account, assigned = link.account, link.assigned
+        given = take_account(
+            connection, organisation=organisation, account_id=account, assigned=assigned, simulated=simulated or link.spare
+        )
+        assert given, "no account changes hands meanwhile"
+    choose_managed(connection, organisation=organisation, pending_reason=link if isinstance(link, str) else None, now=now)
+    return read_state(connection, organisation=organisation)
 
 
 def account_of(row: OnboardingRow, seen: Seen) -> int | PendingReason:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from clients.webhooks.schedule import next_delay
 from clients.webhooks.sender import Attempt, Sender
 from clients.webhooks.signature import sign
+from clients.webhooks.url import bounded_host
 from operations.services.webhooks.event_body import Event, ReportEvent, body_of, sent_of
 from registry.clock import Clock
 from registry.ids import Ids
@@ -36,7 +37,9 @@ class Deliveries:
         """Take what is due; empty when nothing is, or when every endpoint with something due has its two under way."""
         while self._busy or await self._anything_due():
             lease, now_ms = self._ids.new("lse_"), self._now_ms()
-            batch = await self._store.write(outbox.claim, token=lease, now_ms=now_ms, most=most, lease_ms=self._lease_ms)
+            batch = await self._store.write(
+                outbox.claim, token=lease, now_ms=now_ms, most=most, lease_ms=self._lease_ms, host_of=bounded_host
+            )
             self._busy = batch.taken > 0
             if batch.leased or not batch.taken:  # a batch of nothing but disabled endpoints hides what comes after it
                 return [Claimed(lease, row) for row in batch.leased]
@@ -88,7 +91,9 @@ class Deliveries:
 
     def _outcome(self, claimed: Claimed, at: float, outcome: str, milliseconds: int, verdict: Verdict, next_ms: int | None) -> Outcome:
         row = claimed.row
-        return Outcome(row.id, row.endpoint_id, claimed.lease, int(at * 1000), outcome, milliseconds, verdict, next_ms)
+        return Outcome(
+            row.id, row.endpoint_id, claimed.lease, int(at * 1000), outcome, milliseconds, verdict, next_ms, bounded_host(row.url or "")
+        )
 
     def _next(self, claimed: Claimed, retry_after: float | None) -> int | None:
         """When the attempt after this one is due, counted from the end of this one."""

@@ -160,14 +160,18 @@ async def test_the_traffic_limit_is_waited_out_by_reads_and_told_to_writers() ->
     assert (told, writes, error.headers) == (Told(100, False, True, "ocs_error"), 1, {"Retry-After": "1"})
 
 
-BUSINESS = [1, 2, 4, 5, 7, 8, 9, 10, 12, 13, 14, 15, 16, 19, 10001, 12345]
+REPEAT = [1, 5, 7, 8, 9, 13, 15, 16, 19, 12345]
+INPUT, STATE = [2, 10, 10001, 10003, 10004], [4, 12, 14, 10002]
+WRITES = (
+    dict.fromkeys(REPEAT, (502, "ocs_error")) | dict.fromkeys(INPUT, (400, "invalid_request")) | dict.fromkeys(STATE, (409, "conflict"))
+)
 
 
-@pytest.mark.parametrize("code", BUSINESS)
+@pytest.mark.parametrize("code", WRITES)
 async def test_a_business_refusal_is_final_and_speaks_our_words(code: int) -> None:
-    for call in (reading, writing):
+    for call, (status, word) in ((reading, (502, "ocs_error")), (writing, WRITES[code])):
         told, times, error = await failed(call, reply(code=code, msg=HOSTILE))
-        assert (told, times, type(error)) == (Told(code, False, False, "ocs_error"), 1, OcsError)
+        assert (told, times, error.status) == (Told(code, False, False, word), 1, status)
         assert error.body("req_1")["ocs_code"] == code
 
 
@@ -180,7 +184,10 @@ async def test_a_server_fault_is_asked_once_more_by_reads_only() -> None:
 async def test_what_does_not_exist_or_is_not_ours_can_be_told_apart_from_other_errors(code: int | str) -> None:
     told, times, error = await failed(reading, reply(code=code))
     assert isinstance(error, OcsNotFound)
-    assert (told, times) == (Told(int(code), False, False, "ocs_error"), 1)
+    assert (told, times, error.status) == (Told(int(code), False, False, "ocs_error"), 1, 502)
+    told, times, error = await failed(writing, reply(code=code))
+    assert isinstance(error, OcsNotFound)
+    assert (told, times, error.status) == (Told(int(code), False, False, "invalid_request"), 1, 400)
 
 
 async def test_a_line_at_its_end_of_life_is_a_conflict() -> None:

@@ -1,0 +1,32 @@
+"""What an organisation on the stage has at the charging system beside its account."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from storage.connection import Connection
+from storage.network.connections import find_connection
+from storage.people.accounts import set_connection, use_own_token
+from storage.secrets.sealed_fields import OWN_TOKEN_FIELD
+from tests.contract.fleet import ALPINE, FJORD
+from tests.world import Credentials, World
+
+
+async def replaced_token(world: World, who: Credentials) -> dict[str, Any]:
+    """A token of its own, which has replaced another one."""
+    keyring, organisation = world.pipeline.deps.keyring, who.organisation
+    first, second = (keyring.seal(token.value, org_id=organisation, field=OWN_TOKEN_FIELD) for token in (FJORD, ALPINE))
+
+    def write(connection: Connection) -> None:
+        set_connection(connection, organisation=organisation, mode="own", account_id=None, own_token=first)
+        seen = find_connection(connection, organisation=organisation)
+        assert seen is not None
+        now = world.clock.now()
+        use_own_token(connection, organisation=organisation, own_token=second, simulated=False, seen=seen, now=now)
+
+    await world.store.write(write)
+    return {}
+
+
+CONNECTED: Mapping[str, Callable[[World, Credentials], Awaitable[dict[str, Any]]]] = {"onboarding_restore_ocs_token": replaced_token}
+REPLACING = {"onboarding_connect_ocs_token", "onboarding_restore_ocs_token"}
+"""Operations whose documented call replaces the live connection of everybody who has one."""

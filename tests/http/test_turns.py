@@ -1,0 +1,78 @@
+"""Whose request begins next, and what is charged to whoever sends bodies that are refused."""
+
+import asyncio
+from pathlib import Path
+
+import orjson
+import pytest
+
+from registry.limits import Limits, Tier
+from tests.http.asking import ask, bearer, json_body
+from tests.http.conftest import CATALOGUE
+from tests.world import World, open_world
+from transports.http.turns import Turns
+
+pytestmark = pytest.mark.anyio
+BAD = orjson.dumps({f"k{number}": 1 for number in range(19_000)})
+LIMITS = Limits(refused_bytes=2 * len(BAD), refused_bytes_per_second=len(BAD) // 10)
+
+
+async def test_a_client_with_many_requests_waits_behind_one_with_few() -> None:
+    turns, order = Turns(2), list[str]()
+
+    async def request(client: str) -> None:
+        await turns.wait(client)
+        order.append(client)
+
+    await asyncio.gather(*(request("many") for _ in range(10)), request("one"), request("two"))
+    assert order[:6] == ["many", "many", "many", "one", "two", "many"]
+    assert order.count("many") == 10
+
+
+async def test_a_request_that_is_given_up_takes_nobodys_turn() -> None:
+    turns, order = Turns(1), list[int]()
+
+    async def request(number: int) -> None:
+        await turns.wait("one")
+        order.append(number)
+
+    tasks = [asyncio.create_task(request(number)) for number in range(4)]
+    await asyncio.sleep(0)
+    tasks[1].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert order == [0, 2, 3]
+
+
+async def post(world: World, secret: str, raw: bytes, **place: str) -> tuple[int, int]:
+    """The status, and how much of the body was left unread."""
+    answer = await ask(world.door, "POST", b"/v1/notes", [bearer(secret), *json_body(raw)], [raw])
+    return answer.status, answer.pieces_left
+
+
+async def test_whoever_sends_refused_bodies_is_refused_before_the_next_is_read(tmp_path: Path) -> None:
+    async with open_world(tmp_path, CATALOGUE, limits=LIMITS) as world:
+        caller, other = await world.caller(Tier.ENTERPRISE), await world.caller(Tier.ENTERPRISE)
+        assert [await post(world, caller.secret, BAD) for _ in range(3)] == [(400, 0), (400, 0), (429, 1)]
+        good = b'{"name":"first"}'
+        assert await post(world, caller.secret, good) == (429, 1)
+        assert await post(world, other.secret, good) == (201, 0)
+        refused = await ask(world.door, "POST", b"/v1/notes", [bearer(caller.secret), *json_body(good)], [good])
+        assert (refused.code, refused.headers["retry-after"]) == ("rate_limited", "1")
+        listed = await ask(world.door, "GET", b"/v1/notes", [bearer(caller.secret)])
+        assert listed.status == 200
+        world.clock.advance(1)
+        assert await post(world, caller.secret, good) == (201, 0)
+
+
+async def test_bodies_that_are_taken_are_never_charged(tmp_path: Path) -> None:
+    async with open_world(tmp_path, CATALOGUE, limits=LIMITS) as world:
+        caller = await world.caller(Tier.ENTERPRISE)
+        large = b'{"name":"x"' + b" " * 200_000 + b"}"
+        assert [await post(world, caller.secret, large) for _ in range(8)] == [(201, 0)] * 8
+
+
+@pytest.mark.parametrize(("count", "status"), [(90, 200), (101, 431)])
+async def test_a_request_has_at_most_a_hundred_headers(tmp_path: Path, count: int, status: int) -> None:
+    async with open_world(tmp_path, CATALOGUE) as world:
+        answer = await ask(world.door, headers=[(b"x-%d" % number, b"1") for number in range(count)])
+        assert answer.status == status

@@ -1,0 +1,57 @@
+"""What the SDK is given of a message that is larger than anything needs: less, and refused in the same words."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from operations.catalogue import CATALOGUE
+from registry.limits import Tier
+from tests.mcp.house import House, request
+from transports.mcp.message import within_bounds
+from transports.mcp.tools import is_tool
+
+pytestmark = pytest.mark.anyio
+TOOLS = [operation.id for operation in CATALOGUE.operations.values() if is_tool(operation)]
+MANY: dict[str, Any] = {
+    "unknown": {f"k{number}": 1 for number in range(19_000)},
+    "one list": {"metadata": [1] * 19_000, "events": [1] * 19_000, "iccid": [1] * 19_000},
+    "one object": {"metadata": {f"k{number}": 1 for number in range(19_000)}},
+}
+MOST = 1_100
+"""Entries of the longest list that an input may hold, and a few."""
+
+
+def values(root: object) -> int:
+    """How many values there are."""
+    members = root.values() if isinstance(root, dict) else root if isinstance(root, list) else ()
+    return 1 + sum(values(member) for member in members)
+
+
+@pytest.mark.parametrize("arguments", MANY.values(), ids=MANY)
+def test_of_arguments_that_will_be_refused_the_sdk_sees_few(arguments: Any) -> None:
+    for tool in [*TOOLS, "no_such_tool"]:
+        message = request("tools/call", name=tool, arguments=arguments)
+        assert values(within_bounds(message, 200_000, CATALOGUE.operations)) < MOST
+
+
+@pytest.mark.parametrize("name", ["get_note", "count_slowly", "delete_note", "no_such_tool"])
+@pytest.mark.parametrize("member", [{"name": "first"}, {"confirm_token": 5}, {}])
+async def test_thousands_of_arguments_are_refused_in_the_words_that_a_few_are_refused_in(house: House, name: str, member: Any) -> None:
+    caller = await house.world.caller(Tier.ENTERPRISE)
+    few, many = (member | {f"k{number}": 1 for number in range(count)} for count in (2, 19_000))
+    answers = [await house.post(request("tools/call", name=name, arguments=each), secret=caller.secret) for each in (few, many)]
+    said = [orjson.loads(answer.content) for answer in answers]
+    texts = [orjson.dumps(each.get("error") or each["result"].get("structuredContent", {}).get("error")) for each in said]
+    assert texts[0] == texts[1]
+    assert answers[0].status_code == answers[1].status_code
+
+
+@pytest.mark.parametrize("method", ["initialize", "tools/list", "prompts/get", "resources/read", "no/such"])
+async def test_a_message_that_is_no_call_is_small(house: House, method: str) -> None:
+    caller = await house.world.caller(Tier.ENTERPRISE)
+    many = await house.post(request(method, more={f"k{number}": 1 for number in range(2_000)}), secret=caller.secret)
+    assert (many.status_code, many.json()["code"]) == (400, "invalid_json")
+    assert many.json()["error"] == "The message has more than 1000 values beside the arguments of a tool"
+    large = await house.post(request(method, more=["x" * 40_000] * 2), secret=caller.secret)
+    assert (large.status_code, large.json()["code"]) == (413, "body_too_large")
