@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from registry.limits import Role, Scope, Tier
-from registry.restrictions import UNRESTRICTED, Restrictions
+from registry.restrictions import NO_ADMIN, UNRESTRICTED, Restrictions
 
 Kind = Literal["key", "session", "local", "internal", "storefront", "public"]
 
@@ -51,6 +51,15 @@ class Caller:
     def is_admin(self) -> bool:
         """Whether this credential may do what needs the role admin."""
         return self.role is Role.ADMIN and not self.restrictions.no_admin
+
+    @property
+    def restricted(self) -> bool:
+        """Whether this credential may do less than its person may at this moment: a key with any restriction, one that was made with
+        such a key, a login that was granted less than its person has."""
+        held = self.restrictions
+        if held is UNRESTRICTED or held == UNRESTRICTED:
+            return False
+        return self.role is Role.ADMIN or held != NO_ADMIN
 
     def has(self, scope: Scope) -> bool:
         """Every bit of the scope."""

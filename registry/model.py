@@ -56,13 +56,15 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A JSON answer whose bytes come from elsewhere and are handed on as they are.
+    """A JSON answer in pieces: bytes that come from elsewhere and are handed on as they are, or rows that are read as they are sent.
 
     Nothing of it is given before the other side has said that it succeeded. Whoever holds it closes `pieces`.
+    `size` is about how many bytes there will be; 0 where nobody knows.
     """
 
     pieces: AsyncGenerator[bytes]
     media_type: str = "application/json"
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

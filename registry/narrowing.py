@@ -22,16 +22,19 @@ class View(NamedTuple):
     toolsets: tuple[str, ...] | None
     lines: bool
     accounts: bool
+    restricted: bool
 
 
 def view_of(caller: Caller) -> View:
     """The view of a caller."""
     held = caller.restrictions
-    return View(caller.scopes, caller.is_admin, held.toolsets, held.iccids is not None, held.account_ids is not None)
+    return View(caller.scopes, caller.is_admin, held.toolsets, held.iccids is not None, held.account_ids is not None, caller.restricted)
 
 
 def shows(operation: Operation[Any, Any], caller: Caller, inside: frozenset[str]) -> bool:
     """Whether a list of tools names the operation to this caller: a courtesy, the pipeline is the gate."""
+    if operation.authority is not None and caller.restricted and not operation.authority.narrower:
+        return False
     return permits(operation, caller.restrictions, inside) and (operation.role is not Role.ADMIN or caller.is_admin)
 
 
@@ -75,6 +78,21 @@ def check_input(operation: Operation[Any, Any], params: Input, restrictions: Res
         require_listed(params, [LINE], restrictions.iccids, "lines")
     if restrictions.account_ids is not None:
         require_listed(params, accounts_meant(operation, params), restrictions.account_ids, "accounts")
+
+
+def check_authority(operation: Operation[Any, Any], caller: Caller, params: Input | None = None) -> None:
+    """Refuse a restricted credential what changes who may act for its organisation. Without `params` what may name the caller's own
+    credential passes, and is asked about again when the input is known."""
+    authority = operation.authority
+    if authority is None or authority.narrower or not caller.restricted:
+        return
+    if authority.itself is not None and (params is None or getattr(params, authority.itself) == caller.key_id):
+        return
+    rule = "This credential may do less than its person, so it changes nobody's access"
+    if authority.itself is not None:
+        own = f"Give its own id, {caller.key_id}" if caller.kind == "key" else "End this login where it was made"
+        raise Restricted(f"{authority.itself}: {rule} but its own", param=authority.itself, hint=f"{own}, or use another credential")
+    raise Restricted(rule, hint="Use a key without restrictions, a login that was granted all that you may do, or the service's own pages")
 
 
 def accounts_meant(operation: Operation[Any, Any], params: Input) -> list[str]:

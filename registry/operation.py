@@ -58,6 +58,19 @@ OPTIONAL = Once()
 
 
 @dataclass(frozen=True, slots=True)
+class AuthorityChange:
+    """An operation that changes who may act for an organisation: it invites, gives or takes a role, makes or ends a credential.
+
+    A restricted credential (`Caller.restricted`) is refused there, or whoever holds it would soon hold another one. Two things it may do.
+    `itself`: the field of the input that names a credential; it may name its own. `narrower`: what the operation makes can do no more
+    than the caller and ends with it, so everybody may make one.
+    """
+
+    itself: str | None = None
+    narrower: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """One call as a user would make it, and what comes back."""
 
@@ -84,6 +97,7 @@ class Operation(Generic[P, R]):
     title: str
     scope: Scope
     role: Role | None
+    authority: AuthorityChange | None
     auth: Auth
     once: Once | None
     confirm: bool
@@ -163,6 +177,7 @@ class Said(TypedDict, total=False):
     `role`: what the caller must be in the organisation, on any tier.
     `replaces`: what of an organisation some calls of it may replace while it is live. Such a call takes the role admin and a confirm
     token; its access step finds out that it is one, and says so by `ctx.confirm_replacement`. All others are made at once, by anybody.
+    `authority`: it changes who may act for the organisation, which no restricted credential does.
     `guessed`: knowing an id may be all that lets somebody in, so what is not found is counted by address.
     `also` is another status of success, with the same body: nothing new was made.
     `body_limit`: bytes; unsaid, it depends on whether the caller needs a credential.
@@ -171,6 +186,7 @@ class Said(TypedDict, total=False):
 
     scope: Scope
     role: Role | None
+    authority: AuthorityChange | None
     auth: Auth
     once: Once | None
     confirm: bool
@@ -199,6 +215,7 @@ class Said(TypedDict, total=False):
 SILENT: Said = {
     "scope": Scope.READ,
     "role": None,
+    "authority": None,
     "auth": Auth.BEARER,
     "once": None,
     "confirm": False,

@@ -36,7 +36,7 @@ from registry.restrictions import UNRESTRICTED
 
 D = TypeVar("D")
 HELD = 256
-LARGE = 32 * 1024
+LARGE_BODY = 32 * 1024
 """Bytes of a body that takes a millisecond or more to read."""
 
 
@@ -117,12 +117,14 @@ class Pipeline(Generic[D]):
         held = caller.restrictions
         if held is not UNRESTRICTED:
             narrowing.check_operation(operation, held, self._inside(held.toolsets))
+            narrowing.check_authority(operation, caller)
         if call.arguments is None and operation.takes_body:  # a tool's message was let in as one
             self.pace.body(caller, call.client)
         with self._charging(call):
             params = await self._validate(call)
         if held is not UNRESTRICTED:
             narrowing.check_input(operation, params, held)
+            narrowing.check_authority(operation, caller, params)
         context = Context(deps=self.deps, call=call, caller=caller, now=now, journal=self.journal, encode=encode)
         granted = await self._access(operation, context, params)
         if operation.read_only:
@@ -200,7 +202,7 @@ class Pipeline(Generic[D]):
         policy.check_key(call)
         body = await call.body() if binding.has_body else b""
         query = call.query if call.operation.proof is None else ""  # what it holds was the proof's
-        if len(body) <= LARGE:
+        if len(body) <= LARGE_BODY:
             return binding.validate(binding.gather(call.path, query, body) or b"{}")
         async with self._large:  # one at a time, and everybody else's turn after each step: a loop that is held is held for all
             raw = binding.gather(call.path, query, body)

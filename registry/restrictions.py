@@ -35,6 +35,8 @@ class Restrictions:
 
 
 UNRESTRICTED = Restrictions()
+NO_ADMIN = Restrictions(no_admin=True)
+"""What a login that was not granted admin is held to; it takes nothing from somebody who is no admin."""
 EVERY_TOOL = "all"
 """The preset that holds every toolset."""
 
@@ -42,7 +44,7 @@ EVERY_TOOL = "all"
 def tools_in_both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """What stands in both lists of toolsets; the preset for all of them holds every name. Names are compared, not what they hold."""
     if one is not None and other is not None and (EVERY_TOOL in one or EVERY_TOOL in other):
-        return other if EVERY_TOOL in one else one
+        return one if EVERY_TOOL in other else other
     return both(one, other)
 
 

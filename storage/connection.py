@@ -1,6 +1,6 @@
 """One driver connection inside one transaction: the only thing a storage function sees."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from storage.statement import Command, Dialect, Query, Value
@@ -16,6 +16,7 @@ class Cursor(Protocol):
     def executemany(self, sql: str, rows: Iterable[Mapping[str, Value]], /) -> object: ...
     def fetchone(self) -> tuple[Value, ...] | None: ...
     def fetchall(self) -> list[tuple[Value, ...]]: ...
+    def fetchmany(self, size: int, /) -> list[tuple[Value, ...]]: ...
     def close(self) -> None: ...
 
 
@@ -45,6 +46,16 @@ class Connection:
         text = query.text(self._dialect)
         cursor = self._driver.execute(text.sql, {**text.literals, **binds} if text.literals else binds)
         return list(map(query.make, cursor.fetchall()))
+
+    def slices(self, query: Query[R], size: int, **binds: Value) -> Iterator[list[R]]:
+        """Every row of one statement, at most `size` at a time, so that no more of them are objects at once."""
+        text = query.text(self._dialect)
+        cursor = self._driver.execute(text.sql, {**text.literals, **binds} if text.literals else binds)
+        try:
+            while rows := cursor.fetchmany(size):
+                yield list(map(query.make, rows))
+        finally:
+            cursor.close()
 
     def first(self, query: Query[R], **binds: Value) -> R | None:
         """The first row, or nothing."""

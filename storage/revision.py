@@ -17,6 +17,7 @@ REVISIONS = (
     "0008",
     "0009",
     "0010",
+    "0011",
     "0015",
 )  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]

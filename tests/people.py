@@ -12,7 +12,7 @@ import httpx
 from tests.pages.browser import Browser, Seen
 from tests.running import Running
 
-CODE = re.compile(r"^(\d{6})$", re.MULTILINE)
+CODE = re.compile(r"^(\d{6}|[0-9A-Z]{4}-[0-9A-Z]{4})$", re.MULTILINE)
 SECONDS = 60
 
 

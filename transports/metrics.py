@@ -1,12 +1,14 @@
 """What Prometheus reads: depth and lag from the database, right whichever replica is asked, and what this process has counted."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
 from storage.depth import REFUNDS, REPORTS, UNFINISHED, UNRESOLVED, Depth, depth
 from storage.store import Store
+from transports.http.connections import Connections
+from transports.http.large_answers import LargeAnswers
 from transports.tally import BOUNDS, Tally
 
 if TYPE_CHECKING:
@@ -16,11 +18,18 @@ if TYPE_CHECKING:
 TYPE = "text/plain; version=1.0.0; charset=utf-8; escaping=underscores"
 
 
-class Metrics:
-    """The metrics of a process."""
+class Served(NamedTuple):
+    """What a process that serves HTTP counts beside its tally."""
 
-    def __init__(self, store: Store, clock: Clock, tally: Tally) -> None:
-        self._store, self._clock, self._tally = store, clock, tally
+    large: LargeAnswers
+    connections: Connections
+
+
+class Metrics:
+    """The metrics of a process; `served` only where it serves HTTP."""
+
+    def __init__(self, store: Store, clock: Clock, tally: Tally, served: Served | None = None) -> None:
+        self._store, self._clock, self._tally, self._served = store, clock, tally, served
 
     async def text(self) -> bytes:
         """All of them, in Prometheus' words. Without the database, those of this process."""
@@ -31,7 +40,8 @@ class Metrics:
             found = await self._store.read(depth, now_ms=int(now * 1000))
         except StoreUnavailable:
             found = None
-        return generate_latest(Reading([*of_database(found, now), *of_process(self._tally)]))
+        known = [*of_database(found, now), *of_process(self._tally)]
+        return generate_latest(Reading(known if self._served is None else [*known, *of_server(self._served)]))
 
 
 class Reading:
@@ -96,6 +106,28 @@ def of_process(tally: Tally) -> "Iterable[Metric]":
     yield HistogramMetricFamily("reseller_delivery_attempt_seconds", "Seconds that a try took", buckets=buckets, sum_value=tally.seconds)
     name, text = "reseller_chore_last_success_timestamp_seconds", "When this process last did the chore, Unix time; 0: not yet"
     yield by(name, text, "chore", tally.chores)
+
+
+def of_server(served: Served) -> "Iterable[Metric]":
+    """What the HTTP server of this process holds, and whom it turned away."""
+    large, connections = served
+    yield gauge("reseller_connections", "Connections that are open at this process", float(len(connections)))
+    text = "Connections that were ended: idle ones for a new one, new ones of a network that has too many, those of slow readers"
+    yield counted("reseller_connections_ended", text, "reason", connections.ended)
+    yield gauge("reseller_large_answers", "Answers above 1 MB that are being read", float(large.in_progress))
+    yield gauge("reseller_large_answer_bytes", "Bytes of memory that they hold", float(large.held))
+    text = "Answers above 1 MB that were refused: their credential is reading another, or together they hold too much memory"
+    yield counted("reseller_large_answers_refused", text, "reason", large.refused)
+
+
+def counted(name: str, text: str, label: str, counts: Mapping[str, int]) -> "Metric":
+    """One count for each value of a label."""
+    from prometheus_client.core import CounterMetricFamily
+
+    family = CounterMetricFamily(name, text, labels=[label])
+    for value, count in sorted(counts.items()):
+        family.add_metric([value], count)
+    return family
 
 
 def gauge(name: str, text: str, value: float) -> "Metric":

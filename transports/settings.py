@@ -150,6 +150,9 @@ class Settings(BaseModel):
     mcp_state_keys: Secret = Field(EMPTY, description="keys that seal MCP request state, new,old; default: derived from the keyring")
     mcp_edge: bool = Field(True, description="false answers every MCP call through the whole SDK, at three times the cost")
     limit_concurrency: int = Field(512, ge=1, description="connections served at once")
+    connections_per_network: int = Field(
+        64, ge=1, description="of these from one address (IPv6: 64 bits); not counted from this machine and from trusted proxies"
+    )
     log: Literal["auto", "json", "off"] = Field("auto", description="request log: people on a terminal, JSON elsewhere")
 
     @model_validator(mode="after")

@@ -3,12 +3,20 @@
 from operations.deps import Ctx
 from operations.intelligence.schedule_report import WAITING, ScheduleReport, report_of
 from operations.intelligence.schedules import ID, ScheduleRef, unknown
-from registry.errors import NotFound, QuotaExceeded
+from operations.intelligence.scheduling.runs import RESTING, RESTS
+from registry.errors import Conflict, NotFound, QuotaExceeded
 from registry.limits import Scope
 from registry.operation import Example, operation
 from registry.policy import stamp
 from storage.connection import Connection
 from storage.reports.schedule_reports import HOUR, RUNS_PER_HOUR, ask_report, read_report
+from storage.reports.schedules import schedule_works
+
+
+class ScheduleResting(Conflict):
+    """What the schedule was made with has ended, or its person has left."""
+
+    code = RESTING
 
 
 @operation(
@@ -18,7 +26,7 @@ from storage.reports.schedule_reports import HOUR, RUNS_PER_HOUR, ask_report, re
     scope=Scope.WRITE,
     status=201,
     title="Run schedule now",
-    raises=[NotFound, QuotaExceeded],
+    raises=[NotFound, ScheduleResting, QuotaExceeded],
     examples=[Example("Do not wait for Monday", {"id": ID}, WAITING)],
 )
 async def run_intelligence_schedule(ctx: Ctx, params: ScheduleRef) -> ScheduleReport:
@@ -27,7 +35,8 @@ async def run_intelligence_schedule(ctx: Ctx, params: ScheduleRef) -> ScheduleRe
     Answers at once, `waiting`: read it with get_intelligence_schedule_report and `report` set to this `id`. At most 6 an hour.
 
     A fleet takes up to two minutes, so the report is made in the background, by whichever process takes it, and survives one that
-    ends. The webhook is told as of any report; one that was disabled is sent to again. The seventh call in an hour is 429.
+    ends. The webhook is told as of any report; one that was disabled is sent to again. The seventh call in an hour is 429. A schedule that
+    rests, since the key or login that it was made with has ended, makes no report (409 `schedule_resting`).
     """
     # Choice: accepted and looked up, since reading a fleet outlasts the patience of many clients, and a run outlives its caller.
     answer = await ctx.settle_result(
@@ -50,6 +59,8 @@ def ask(connection: Connection, *, id: str, schedule: str, organisation: str, no
         raise too_often(schedule, now, upgrade_url)
     if row is None:
         raise unknown(schedule)
+    if not schedule_works(connection, schedule=schedule, now=now):
+        raise ScheduleResting(RESTS, param="id", hint="Make it anew with a key or login of yours, and delete this one")
     return report_of(row, with_sheet=False)
 
 

@@ -13,9 +13,10 @@ from operations.intelligence.scheduling.input import Composite, CompositeInput, 
 from operations.services.secret_token import digest_of, new_token
 from operations.services.webhooks.webhook_address import check_address
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
-from registry.errors import Conflict, NotFound
+from registry.errors import Conflict, NotFound, Restricted
 from registry.limits import Scope
 from registry.model import Input
+from registry.narrowing import check_operation
 from registry.operation import Example, operation
 from registry.policy import stamp
 from registry.redaction import mask
@@ -63,6 +64,9 @@ class LastReport(TypedDict):
 class Schedule(TypedDict):
     """A composite that runs by cron. Times are RFC 3339 UTC; `next_run` is null when no more is to come.
 
+    `made_with` is the key or login (gnt_) that it was made with, whose calls its runs are, and `ends_at` when that one expires; null where
+    there is none. `status` is resting when it has ended, when `made_by` has left the organisation, or while the tier lacks the write scope.
+
     `webhook_status` is disabled after a 410 or 120 hours of failures; running the schedule enables it again.
     """
 
@@ -77,6 +81,10 @@ class Schedule(TypedDict):
     webhook_status: Literal["enabled", "disabled"] | None
     shared: bool
     last_report: LastReport | None
+    made_by: str
+    made_with: str | None
+    status: Literal["active", "resting"]
+    ends_at: str | None
     created: str
 
 
@@ -108,6 +116,10 @@ EXAMPLE: Schedule = {
     "webhook_status": "enabled",
     "shared": True,
     "last_report": None,
+    "made_by": "usr_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "made_with": "key_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "status": "active",
+    "ends_at": None,
     "created": "2026-11-20T09:20:00Z",
 }
 CREATED: CreatedSchedule = {**EXAMPLE, "secret": "whsec_...", "share_url": "https://api.example.com/v1/intelligence/share/..."}
@@ -136,6 +148,10 @@ def shown(row: ScheduleRow) -> Schedule:
         "webhook_status": cast(Literal["enabled", "disabled"] | None, row.status),
         "shared": bool(row.shared),
         "last_report": last,
+        "made_by": row.created_by,
+        "made_with": row.made_with,
+        "status": "active" if row.works else "resting",
+        "ends_at": None if row.ends is None else stamp(row.ends),
         "created": stamp(row.created),
     }
 
@@ -154,7 +170,9 @@ async def list_intelligence_schedules(ctx: Ctx, params: SchedulePage) -> ListOf[
     `next_run` is the next boundary of the cron expression. Share links are not shown again: delete a schedule and make it anew for a
     new one.
     """
-    rows = await ctx.deps.store.read(list_schedules, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1)
+    rows = await ctx.deps.store.read(
+        list_schedules, organisation=ctx.organisation, after=params.starting_after, most=params.limit + 1, now=ctx.now
+    )
     return page([shown(row) for row in rows], params.limit)
 
 
@@ -164,7 +182,7 @@ async def list_intelligence_schedules(ctx: Ctx, params: SchedulePage) -> ListOf[
     scope=Scope.WRITE,
     status=201,
     title="Create report schedule",
-    raises=[Conflict],
+    raises=[Conflict, Restricted],
     body_limit=16 * 1024,
     examples=[
         Example(
@@ -183,14 +201,16 @@ async def list_intelligence_schedules(ctx: Ctx, params: SchedulePage) -> ListOf[
 async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> CreatedSchedule:
     """Have a report made by cron, told to a webhook or shared by a link.
 
-    Keep `secret` and `share_url`: shown once. At most 50 schedules.
+    Keep `secret` and `share_url`: shown once. At most 50 schedules. It rests when the key or login that makes it ends (`ends_at`).
 
     `cron` has five fields, and at least 15 minutes between two boundaries; `timezone` is an IANA name. A time of day that the clock
     skips in spring comes at the moment after the gap, one that it shows twice in autumn comes once. `input` is checked now as the
     composite checks it; whether its accounts and lines are yours is asked at each run. high_cost_subscribers without `start` and
     `end` looks at the last 28 whole days of each run.
 
-    A run is an ordinary call of your organisation: it counts in the quota and sees what you may see at that time. Upstream troubles are
+    A run is an ordinary call of the key or login that the schedule is made with: it counts in the quota and in the key's `calls_per_day`,
+    is held to its restrictions, and sees what they let it see at that time. When the key or login ends, or its person leaves, the schedule
+    rests for good: nothing runs and the link leads nowhere. One that is to last is made with a key that lasts. Upstream troubles are
     tried three times; other refusals make the report `failed`, and the next boundary comes anyway. Of boundaries that pass while the
     service is down only the newest is made up for. The newest 30 reports are kept.
 
@@ -199,6 +219,7 @@ async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> Create
     schedule is deleted.
     """
     next_ms = first_boundary(params.cron, params.timezone, ctx.now)
+    check_composite(ctx, params.composite)
     given = checked_input(ctx.deps.inside, params.composite, params.input, ctx.now)
     if params.webhook_url is not None:
         check_address(params.webhook_url, ctx.deps.webhook_exempt, param="webhook_url")
@@ -216,8 +237,9 @@ async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> Create
         created_by=ctx.principal,
         next_ms=next_ms,
         created=int(ctx.now),
+        made_with=ctx.caller.key_id or None,
     )
-    answer = created(row, params.webhook_url)
+    answer = created(row, params.webhook_url, ctx.caller.expires_at)
     if secret is not None:
         answer["secret"] = secret
     if token is not None:
@@ -234,12 +256,18 @@ def new_endpoint(ctx: Ctx, schedule: str, url: str | None) -> tuple[str | None, 
     return secret, ScheduleEndpoint(id, ctx.organisation, url, sealed, schedule, int(ctx.now))
 
 
-def created(row: NewSchedule, url: str | None) -> CreatedSchedule:
-    """The answer without what is shown once."""
+def check_composite(ctx: Ctx, composite: Composite) -> None:
+    """Refuse a composite that the caller's restrictions leave out, now rather than in every report."""
+    catalogue, held = ctx.deps.inside.pipeline.catalogue, ctx.caller.restrictions
+    check_operation(catalogue.operations[composite], held, catalogue.inside(held.toolsets or ()))
+
+
+def created(row: NewSchedule, url: str | None, ends: int | None) -> CreatedSchedule:
+    """The answer without what is shown once. `ends`: when the credential expires that the schedule is made with, Unix seconds."""
     status = None if url is None else "enabled"
     shared = 0 if row.share_digest is None else 1
-    values = (row.id, row.composite, row.input, row.cron, row.timezone, row.next_ms, url, status, shared, row.created, None, None, None)
-    return {**shown(ScheduleRow(*values))}
+    given = (row.id, row.composite, row.input, row.cron, row.timezone, row.next_ms, url, status, shared, row.created)
+    return {**shown(ScheduleRow(*given, row.created_by, row.made_with, 1, ends, None, None, None))}
 
 
 @operation(

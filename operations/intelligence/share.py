@@ -94,7 +94,7 @@ async def shared_report(ctx: Ctx, params: ShareRef) -> Shared:
 
     Choice: whatever was typed is looked up by its digest, so that a token that cannot be one takes as long as one that is wrong.
     """
-    found = await ctx.deps.store.read(shared_by, digest=digest_of(params.token))
+    found = await ctx.deps.store.read(shared_by, digest=digest_of(params.token), now=ctx.now)
     if found is None:
         raise NotFound("There is no report at this link", hint="It was mistyped, or whoever shared it has ended it: ask them for another")
     ctx.act_for(found.link.organisation)

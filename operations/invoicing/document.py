@@ -7,7 +7,7 @@ from operations.deps import Ctx
 from operations.invoicing.invoice.issuing import MadeDocument, document_for
 from operations.invoicing.invoice.page import headers, page_of
 from operations.invoicing.invoice.sheet import sheet_of
-from operations.invoicing.invoice.whole import WholeInvoiceRows, with_whole
+from operations.invoicing.invoice.whole import DocumentRows, with_document_rows
 from operations.invoicing.invoice_shape import InvoiceRef, no_such_invoice
 from registry.errors import NotFound
 from registry.model import Document
@@ -45,10 +45,11 @@ async def get_invoice_document(ctx: Ctx, params: InvoiceRef) -> Annotated[Docume
         disposition = {"Content-Disposition": f'attachment; filename="{name}.pdf"', "Cache-Control": "private, no-store"}
         return Document(stored, "application/pdf", disposition)
 
-    def page(whole: WholeInvoiceRows) -> bytes:
-        return page_of(sheet_of(whole.row, whole.lines, issuer=ctx.caller.organisation_name, month=whole.period.month))
+    def page(rows: DocumentRows) -> bytes:
+        issuer = ctx.caller.organisation_name
+        return page_of(sheet_of(rows.row, rows.lines, issuer=issuer, month=rows.period.month, rest=rows.rest))
 
-    made = await with_whole(ctx.deps, invoice=params.id, organisation=ctx.organisation, work=page)
+    made = await with_document_rows(ctx.deps, invoice=params.id, organisation=ctx.organisation, work=page)
     if made is None:
         raise no_such_invoice("id")
     return Document(made, "text/html", {"Content-Disposition": f'inline; filename="{name}.html"', **headers()})

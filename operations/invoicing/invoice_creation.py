@@ -26,7 +26,6 @@ from storage.connection import Connection
 from storage.long import Long
 from storage.money.invoice_periods import find_period
 
-LARGEST = 5
 MOST_SIMS, MOST_ACCOUNTS = 1000, 20
 
 
@@ -158,15 +157,16 @@ async def create_invoice(ctx: Ctx, params: NewInvoice, granted: None) -> MadeInv
 
 
 def shown_made(made: Made, named: tuple[str, ...], site: Site) -> MadeInvoice:
-    """The answer; the largest lines are those that cost most, then those that used most."""
-    largest = sorted(made.lines, key=lambda line: (-line.amount_cents, -line.bytes_up - line.bytes_down, line.position))[:LARGEST]
-    with_line = {line.iccid for line in made.lines} if named else set[str]()
+    """The answer; of the SIMs that were named it says which are not on the invoice."""
+    billed = made.billed
     left_out: list[NotBilled] = [
-        {"iccid": iccid, "reason": "already_billed" if iccid in made.billed else "no_records"} for iccid in named if iccid not in with_line
+        {"iccid": iccid, "reason": "already_billed" if iccid in billed.already_billed else "no_records"}
+        for iccid in named
+        if iccid not in billed.sims
     ]
     return {
         **shown_invoice(made.row, site),
-        "line_count": len(made.lines),
-        "largest_lines": shown_lines(made.row, largest, made.month),
+        "line_count": billed.lines,
+        "largest_lines": shown_lines(made.row, billed.largest, made.month),
         "not_billed": left_out,
     }

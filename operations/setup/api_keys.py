@@ -13,7 +13,7 @@ from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import BadRequest, NotFound, Restricted, Unauthorized
 from registry.limits import Scope
 from registry.model import Input
-from registry.operation import Example, operation
+from registry.operation import AuthorityChange, Example, operation
 from registry.policy import stamp
 from registry.restrictions import Restrictions
 from storage.connection import Connection
@@ -158,6 +158,7 @@ async def no_more_than_maker(ctx: Ctx, params: NewApiKey) -> Restrictions:
     scope=Scope.ANY,
     organisation=False,
     status=201,
+    authority=AuthorityChange(narrower=True),
     access=no_more_than_maker,
     title="Create API key",
     raises=[Restricted],
@@ -294,6 +295,7 @@ async def own_key(ctx: Ctx, params: KeyRef) -> KeyRow:
     scope=Scope.ANY,
     organisation=False,
     tool=False,
+    authority=AuthorityChange(itself="id"),
     access=own_key,
     title="Revoke API key",
     raises=[NotFound],
@@ -308,7 +310,8 @@ async def revoke_api_key(ctx: Ctx, params: KeyRef, row: KeyRow) -> ListedApiKey:
 
     From the next call on they are refused. Revoking a revoked key changes nothing and answers as before.
 
-    An admin may revoke every key of the organisation, a member those they made; to others a key is not found. A key may revoke itself.
+    An admin may revoke every key of the organisation, a member those they made; to others a key is not found. A key may revoke itself;
+    one with restrictions, and a login that was granted less than its person has, revokes nothing else (403 `credential_restricted`).
     """
     del params
     return await ctx.settle_result(revoke, row=row, now=ctx.now)

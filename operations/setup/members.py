@@ -14,7 +14,7 @@ from registry.clock import Clock
 from registry.errors import Conflict, NotFound, QuotaExceeded
 from registry.limits import Role, Scope
 from registry.model import Input
-from registry.operation import Example, operation
+from registry.operation import AuthorityChange, Example, operation
 from registry.policy import stamp
 from storage.connection import Connection
 from storage.people.invitations import withdraw_invitation
@@ -105,6 +105,7 @@ async def list_members(ctx: Ctx, params: MemberPage) -> ListOf[Member]:
     "/v1/members",
     scope=Scope.ANY,
     role=Role.ADMIN,
+    authority=AuthorityChange(),
     tool=False,
     status=201,
     title="Invite member",
@@ -116,10 +117,10 @@ async def invite_member(ctx: Ctx, params: NewMember) -> Member:
 
     They sign in with this address and accept. Inviting them again renews the invitation and its role and sends the mail again.
 
-    Needs the role admin, on any tier. The answer is the same whether or not the address has an account here. Somebody who is a member
-    already is refused (409 `already_member`): to change a role, remove the member and invite the address again. At most 50 mails per
-    organisation and UTC day, 3 of them to one address. A mailbox that got 10 that day, from whomever, gets no further one: the invitation
-    is there all the same.
+    Needs the role admin, on any tier, and a key or login without restrictions. The answer is the same whether or not the address has an
+    account here. Somebody who is a member already is refused (409 `already_member`): to change a role, remove the member and invite the
+    address again. At most 50 mails per organisation and UTC day, 3 of them to one address. A mailbox that got 10 that day, from whomever,
+    gets no further one: the invitation is there all the same.
     """
     deps, address, role = ctx.deps, normal(params.email), Role(params.role)
     letter = invitation_letter(address, ctx.caller.organisation_name, role, deps.site)
@@ -146,6 +147,7 @@ def ask_in(connection: Connection, *, invitation: Invitation, mail: Sealed, cloc
     "/v1/members/{id}",
     scope=Scope.ANY,
     role=Role.ADMIN,
+    authority=AuthorityChange(),
     tool=False,
     title="Remove member",
     raises=[NotFound, LastAdmin],
@@ -156,8 +158,8 @@ async def remove_member(ctx: Ctx, params: MemberRef) -> RemovedMember:
 
     At once: the keys they made, what programs may do for them here, and invitations they sent end with it.
 
-    Needs the role admin, on any tier. An admin may remove themselves, but the last admin cannot be removed (409 `last_admin`): invite
-    another one first. A member who joins again later gets no old key back.
+    Needs the role admin, on any tier, and a key or login without restrictions. An admin may remove themselves, but the last admin cannot
+    be removed (409 `last_admin`): invite another one first. A member who joins again later gets no old key back.
     """
     return await ctx.settle_result(remove, id=params.id, organisation=ctx.organisation, by=ctx.caller.principal, now=ctx.now)
 

@@ -1,6 +1,6 @@
 """What the records of a month add up to, per SIM and in all: kept exact by the transaction that stores the records."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -139,11 +139,14 @@ def add_to_months(connection: Connection, *, organisation: str, additions: Itera
     return {row.month for row in connection.all(ADD_TO_MONTHS, organisation=organisation, additions=given, most=MOST_OF_MONTH)}
 
 
-def month_lines(connection: Connection, *, organisation: str, month: int, iccids: Sequence[str] | None = None) -> list[MonthLine]:
-    """Every SIM of a month, or those of `iccids` that have records, in the order of the ICCIDs."""
+def month_line_slices(
+    connection: Connection, *, organisation: str, month: int, size: int, iccids: Sequence[str] | None = None
+) -> Iterator[list[MonthLine]]:
+    """Every SIM of a month, or those of `iccids` that have records, in the order of the ICCIDs: at most `size` at a time, as one statement
+    sees them."""
     if iccids is None:
-        return connection.all(LINES, organisation=organisation, month=month)
-    return connection.all(SOME, organisation=organisation, month=month, iccids=packed([(iccid,) for iccid in iccids]))
+        return connection.slices(LINES, size, organisation=organisation, month=month)
+    return connection.slices(SOME, size, organisation=organisation, month=month, iccids=packed([(iccid,) for iccid in iccids]))
 
 
 def largest_of_month(connection: Connection, *, organisation: str, month: int, most: int) -> MonthSums:

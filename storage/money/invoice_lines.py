@@ -48,12 +48,38 @@ def inserting(dialect: Dialect) -> sa.Executable:
     return dialect.insert(LINE).from_select(list(InvoiceLineRow._fields), sa.select(*given.c))
 
 
+class LinePosition(NamedTuple):
+    """Where a line stands on its invoice."""
+
+    position: int
+
+
+class LineSums(NamedTuple):
+    """What several lines of an invoice add up to."""
+
+    lines: int
+    bytes_up: int
+    bytes_down: int
+    amount_cents: int
+
+
 INSERT = Command(inserting)
+OF_INVOICE = LINE.c.invoice == sa.bindparam("invoice")
+BEHIND = LINE.c.position > sa.bindparam("after")
 LIST = Query(
     InvoiceLineRow,
     sa.select(*(LINE.c[name] for name in InvoiceLineRow._fields))
-    .where(LINE.c.invoice == sa.bindparam("invoice"))
-    .order_by(LINE.c.position),
+    .where(OF_INVOICE, BEHIND)
+    .order_by(LINE.c.position)
+    .limit(sa.bindparam("most")),
+)
+POSITION = Query(LinePosition, sa.select(LINE.c.position).where(OF_INVOICE, LINE.c.id == sa.bindparam("line")))
+SUMS = Query(
+    LineSums,
+    sa.select(
+        sa.func.count().label("lines"),
+        *(sa.func.coalesce(sa.func.sum(LINE.c[name]), 0).label(name) for name in LineSums._fields[1:]),
+    ).where(OF_INVOICE, BEHIND),
 )
 BILLED = Query(
     Billed,
@@ -69,15 +95,31 @@ BILLED = Query(
 
 
 def insert_lines(connection: Connection, *, rows: Sequence[InvoiceLineRow]) -> None:
-    """Keep the lines of a new invoice."""
+    """Insert lines of a new invoice. Rows in the thousands are written out in one step that no other thread runs beside."""
     connection.run(INSERT, rows=packed([tuple(row) for row in rows]))  # orjson takes no named tuples
 
 
-def lines_of(connection: Connection, *, invoice: str) -> list[InvoiceLineRow]:
-    """The lines of an invoice, in its order."""
-    return connection.all(LIST, invoice=invoice)
+def read_lines(connection: Connection, *, invoice: str, after: int, most: int) -> list[InvoiceLineRow]:
+    """At most `most` lines of an invoice behind the position `after`, in its order; 0 begins with the first."""
+    return connection.all(LIST, invoice=invoice, after=after, most=most)
 
 
-def billed_of(connection: Connection, *, period: str, selected: bool) -> dict[str, Billed]:
-    """What a period's invoices bill by SIM, void ones left out. `selected`: only those that were made of some of its SIMs."""
-    return {row.iccid: row for row in connection.all(BILLED, period=period, least=int(selected))}
+def find_position(connection: Connection, *, invoice: str, line: str) -> int | None:
+    """The position of the line with this id; None where the invoice has no such line. All lines before it are looked at."""
+    found = connection.first(POSITION, invoice=invoice, line=line)
+    return None if found is None else found.position
+
+
+def sum_lines(connection: Connection, *, invoice: str, after: int) -> LineSums:
+    """The sums of all lines behind the position `after`; zeros where there are none."""
+    sums = connection.first(SUMS, invoice=invoice, after=after)
+    return sums or LineSums(0, 0, 0, 0)
+
+
+def billed_of(connection: Connection, *, period: str, selected: bool, size: int) -> dict[str, Billed]:
+    """What a period's invoices bill by SIM, void ones left out. `selected`: only those that were made of some of its SIMs.
+
+    `size`: the rows that are read in one step.
+    """
+    slices = connection.slices(BILLED, size, period=period, least=int(selected))
+    return {row.iccid: row for rows in slices for row in rows}

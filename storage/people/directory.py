@@ -13,11 +13,11 @@ from registry.ids import base32
 from registry.limits import Role, Scope, Tier, scopes_of
 from registry.policy import is_api_key, period_of
 from registry.ports import Claims
-from registry.restrictions import Restrictions
+from registry.restrictions import UNRESTRICTED, Restrictions
 from storage.calls.changes import CALLERS, read_counter
 from storage.connection import Connection
-from storage.people.grants import Grant, find_grant
-from storage.people.memberships import MEMBERS, MEMBERSHIP, Member, find_actor, find_member, first_membership, list_connected
+from storage.people.grants import GRANT, Grant, find_grant
+from storage.people.memberships import MEMBERS, MEMBERSHIP, Member, find_member, first_membership, list_connected
 from storage.people.restrictions import read_restrictions
 from storage.schema import ApiKeyTable, PersonTable
 from storage.statement import Command, Query, table
@@ -48,6 +48,12 @@ KEY_BY_DIGEST = Query(
     Key,
     sa.select(*(KEY.c[name] for name in Key._fields)).where(KEY.c.digest == sa.bindparam("digest"), KEY.c.revoked_at.is_(None)),
 )
+LIVE = (
+    KEY.c.id == sa.bindparam("key_id"),
+    KEY.c.revoked_at.is_(None),
+    KEY.c.expires_at.is_(None) | (KEY.c.expires_at > sa.bindparam("now")),
+)
+KEY_BY_ID = Query(Key, sa.select(*(KEY.c[name] for name in Key._fields)).where(*LIVE))
 PERSON_BY_SUBJECT = Query(Person, sa.select(PERSON.c.id).where(PERSON.c.subject == sa.bindparam("subject")))
 UNLINKED = (PERSON.c.address == sa.bindparam("verified"), PERSON.c.subject.is_(None))
 AWAITED = Query(Person, sa.select(PERSON.c.id).where(*UNLINKED))
@@ -60,11 +66,7 @@ MEMBER_BY_KEY = Query(
     Member,
     MEMBERS.join_from(
         MEMBERSHIP, KEY, (KEY.c.person_id == MEMBERSHIP.c.person_id) & (KEY.c.organisation_id == MEMBERSHIP.c.organisation_id)
-    ).where(
-        KEY.c.id == sa.bindparam("key_id"),
-        KEY.c.revoked_at.is_(None),
-        KEY.c.expires_at.is_(None) | (KEY.c.expires_at > sa.bindparam("now")),
-    ),
+    ).where(*LIVE),
 )
 
 
@@ -131,10 +133,26 @@ def caller_of(kind: Kind, person: str, member: Member | None, key_id: str = "") 
     )
 
 
-def reader_for(connection: Connection, *, organisation: str, principal: str) -> Caller | None:
-    """A caller of an organisation as it is now who is no person, and may only read."""
-    member = find_actor(connection, actor=principal, organisation=organisation)
-    return None if member is None else narrowed(caller_of("local", principal, member), Restrictions(read_only=True))
+def reader_for(
+    connection: Connection, *, principal: str, organisation: str, person: str, made_with: str | None, now: float
+) -> Caller | None:
+    """The caller of a schedule's runs: no person, a member at most, who only reads, counts for the key or login that made the schedule
+    and is held to its restrictions. None when that has ended, or the person has left. `now`: Unix seconds."""
+    member = find_member(connection, person=person, organisation=organisation)
+    held = UNRESTRICTED if made_with is None else restrictions_of(connection, credential=made_with, now=now)
+    if member is None or held is None:
+        return None
+    caller = caller_of("local", principal, member._replace(role=Role.MEMBER), made_with or "")
+    return narrowed(caller, replace(held, read_only=True))
+
+
+def restrictions_of(connection: Connection, *, credential: str, now: float) -> Restrictions | None:
+    """What a key or a login is held to; None when it has ended. `now`: Unix seconds."""
+    if credential.startswith(GRANT):
+        found = find_grant(connection, grant=credential, now=now)
+        return None if found is None else granted(found[0])
+    key = connection.first(KEY_BY_ID, key_id=credential, now=now)
+    return None if key is None else read_restrictions(key.restrictions)
 
 
 def narrowed(caller: Caller, restrictions: Restrictions) -> Caller:

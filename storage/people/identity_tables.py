@@ -89,13 +89,18 @@ class RefreshTokenTable(Named, table=True):
 
 
 class OauthClientTable(Named, table=True):
-    """A program that registered itself (RFC 7591). `secret` is sealed; public clients have none. `used`: when it last got a consent."""
+    """A program that registered itself (RFC 7591). `secret` is sealed; public clients have none. `used`: when it last got a consent.
+
+    `network` and `address` are digests of where it registered from; None where that was before they were kept.
+    """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     metadata_json: str = Field(sa_type=sa.Text)
     secret: str | None = Field(default=None, sa_type=sa.Text)
     created: float = Field(sa_type=sa.Double, index=True)
     used: float | None = Field(default=None, sa_type=sa.Double)
+    network: str | None = Field(default=None, index=True, sa_type=sa.Text)
+    address: str | None = Field(default=None, sa_type=sa.Text)
 
 
 class SigningKeyTable(Named, table=True):

@@ -48,15 +48,6 @@ MEMBER_OF = Query(
 MEMBERSHIPS = Query(
     Member, MEMBERS.where(MEMBERSHIP.c.person_id == sa.bindparam("person")).order_by(MEMBERSHIP.c.created, MEMBERSHIP.c.organisation_id)
 )
-ACTOR = Query(
-    Member,
-    sa.select(
-        sa.bindparam("actor", type_=sa.Text).label("person_id"),
-        ORGANISATION.c.id.label("organisation_id"),
-        *(ORGANISATION.c[name] for name in ("name", "tier", "mode", "account_id")),
-        sa.literal_column("'member'", sa.Text).label("role"),
-    ).where(ORGANISATION.c.id == sa.bindparam("organisation")),
-)
 CONNECTED = Query(
     Org,
     sa.select(ORGANISATION.c.id, ORGANISATION.c.name)
@@ -69,11 +60,6 @@ CONNECTED = Query(
 def find_member(connection: Connection, *, person: str, organisation: str) -> Member | None:
     """A membership."""
     return connection.first(MEMBER_OF, person=person, organisation=organisation)
-
-
-def find_actor(connection: Connection, *, actor: str, organisation: str) -> Member | None:
-    """Something that acts for an organisation and is no person: it may do what a member may."""
-    return connection.first(ACTOR, actor=actor, organisation=organisation)
 
 
 def first_membership(connection: Connection, *, person: str) -> Member | None:

@@ -10,7 +10,8 @@ class IntelligenceScheduleTable(Named, table=True):
     """A composite that is run by cron. `input` is JSON text, `share_digest` the SHA-256 of the share link's token.
 
     `endpoint` is the webhook endpoint that reports are delivered to: a row of that table that names this schedule and no list shows.
-    `next_ms` is the next boundary; `created_by` the principal who made it.
+    `next_ms` is the next boundary; `created_by` the principal who made it, `made_with` the key or grant that they showed: its runs count
+    for that one, and rest when it has ended. None: made without one, or before it was kept; then they count for the person alone.
     """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
@@ -22,6 +23,7 @@ class IntelligenceScheduleTable(Named, table=True):
     endpoint: str | None = Field(default=None, sa_type=sa.Text)
     share_digest: bytes | None = Field(default=None, unique=True, sa_type=sa.LargeBinary)
     created_by: str = Field(sa_type=sa.Text)
+    made_with: str | None = Field(default=None, sa_type=sa.Text)
     next_ms: int = Field(sa_type=sa.BigInteger)
     created: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (

@@ -59,6 +59,8 @@ class Taken(NamedTuple):
     created: float
     composite: str
     input: str
+    created_by: str
+    made_with: str | None
 
 
 class Ended(NamedTuple):
@@ -114,8 +116,7 @@ READ_TAKEN = Query(
     Taken,
     sa.select(
         *(REPORT.c[name] for name in ("id", "schedule", "organisation", "fire_ms", "tries", "created")),
-        SCHEDULE.c.composite,
-        SCHEDULE.c.input,
+        *(SCHEDULE.c[name] for name in ("composite", "input", "created_by", "made_with")),
     )
     .join_from(REPORT, SCHEDULE, SCHEDULE.c.id == REPORT.c.schedule)
     .where(REPORT.c.lease == sa.bindparam("token"), REPORT.c.due_ms == sa.bindparam("lease_end", type_=sa.BigInteger)),

@@ -15,12 +15,13 @@ from storage.reports.schedule_endpoints import (
     insert_for_schedule,
     remove_of_schedule,
 )
-from storage.reports.schedule_tiers import works
-from storage.schema import WebhookEndpointTable
+from storage.reports.schedule_tiers import WORKS
+from storage.schema import AccessGrantTable, ApiKeyTable, WebhookEndpointTable
 from storage.statement import Command, Query, table
 from storage.webhooks.endpoints import LOCK
 
 SCHEDULE, REPORT, ENDPOINT = table(IntelligenceScheduleTable), table(IntelligenceReportTable), table(WebhookEndpointTable)
+KEY, GRANT = table(ApiKeyTable), table(AccessGrantTable)
 MOST_SCHEDULES = 50
 DUE_AT_ONCE = 100
 # Sorts behind every id: z is the last character of their alphabet.
@@ -43,6 +44,7 @@ class NewSchedule(NamedTuple):
     created_by: str
     next_ms: int
     created: int
+    made_with: str | None = None
 
 
 class ScheduleRow(NamedTuple):
@@ -58,6 +60,10 @@ class ScheduleRow(NamedTuple):
     status: str | None
     shared: int
     created: int
+    created_by: str
+    made_with: str | None
+    works: int
+    ends: float | None
     report: str | None
     report_state: str | None
     report_finished: float | None
@@ -126,13 +132,17 @@ LIST = Query(
         ENDPOINT.c.url,
         ENDPOINT.c.status,
         sa.case((SCHEDULE.c.share_digest.is_(None), 0), else_=1).label("shared"),
-        SCHEDULE.c.created,
+        *(SCHEDULE.c[name] for name in ("created", "created_by", "made_with")),
+        sa.case((WORKS, 1), else_=0).label("works"),
+        sa.func.coalesce(sa.cast(KEY.c.expires_at, sa.Double), GRANT.c.expires_at).label("ends"),
         LAST.c.id.label("report"),
         LAST.c.state.label("report_state"),
         LAST.c.finished.label("report_finished"),
     )
     .join_from(SCHEDULE, ENDPOINT, ENDPOINT.c.id == SCHEDULE.c.endpoint, isouter=True)
     .join(LAST, LAST.c.id == ENDED, isouter=True)
+    .join(KEY, KEY.c.id == SCHEDULE.c.made_with, isouter=True)
+    .join(GRANT, GRANT.c.id == SCHEDULE.c.made_with, isouter=True)
     .where(SCHEDULE.c.organisation == OWNER, SCHEDULE.c.id < sa.bindparam("after"))
     .order_by(SCHEDULE.c.id.desc())
     .limit(sa.bindparam("most")),
@@ -150,7 +160,7 @@ MOVE = Command(
     .where(SCHEDULE.c.id == THIS, SCHEDULE.c.next_ms == sa.bindparam("seen_ms", type_=sa.BigInteger))
     .values(next_ms=sa.bindparam("later_ms", type_=sa.BigInteger))
 )
-# Where its organisation may not have schedules any more, nothing begins.
+# Where its organisation may not have schedules any more, or whoever made it may not act for it any more, nothing begins.
 # The schedule that is named lends the report its organisation: when it is gone, there is no report.
 FIRE = Command(
     lambda dialect: (
@@ -166,12 +176,13 @@ FIRE = Command(
                 sa.bindparam("now_ms", type_=sa.BigInteger),
                 sa.literal_column("0", sa.Integer),
                 sa.bindparam("now", type_=sa.Double),
-            ).where(SCHEDULE.c.id == THIS, works(SCHEDULE.c.organisation)),
+            ).where(SCHEDULE.c.id == THIS, WORKS),
         )
         .on_conflict_do_nothing(index_elements=["schedule", "fire_ms"])
     )
 )
 SEEN = Query(Seen, sa.select(SCHEDULE.c.id).where(SCHEDULE.c.id == THIS, SCHEDULE.c.organisation == OWNER))
+WORKING = Query(Seen, sa.select(SCHEDULE.c.id).where(SCHEDULE.c.id == THIS, WORKS))
 # Whatever ends, begins or tells of a schedule holds its row first, so that no two of them wait for each other.
 HOLD = Query(Locked, sa.select(SCHEDULE.c.id, SCHEDULE.c.organisation, SCHEDULE.c.endpoint).where(SCHEDULE.c.id == THIS).with_for_update())
 DELETE = Command(sa.delete(SCHEDULE).where(SCHEDULE.c.id == THIS))
@@ -193,9 +204,14 @@ def insert_schedule(connection: Connection, *, schedule: NewSchedule, endpoint: 
         insert_for_schedule(connection, endpoint=endpoint)
 
 
-def list_schedules(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[ScheduleRow]:
-    """Newest first."""
-    return connection.all(LIST, organisation=organisation, after=after or AFTER_ALL, most=most)
+def list_schedules(connection: Connection, *, organisation: str, after: str | None, most: int, now: float) -> list[ScheduleRow]:
+    """Newest first, with whether each works at `now`, Unix seconds, and when what it was made with expires."""
+    return connection.all(LIST, organisation=organisation, after=after or AFTER_ALL, most=most, moment=now)
+
+
+def schedule_works(connection: Connection, *, schedule: str, now: float) -> bool:
+    """Whether reports of a schedule are made at `now`, Unix seconds."""
+    return connection.first(WORKING, schedule=schedule, moment=now) is not None
 
 
 def has_schedule(connection: Connection, *, schedule: str, organisation: str) -> bool:
@@ -238,7 +254,9 @@ def fire_schedules(connection: Connection, *, fires: Sequence[Fire], now: float)
     begun = 0
     for fire in fires:
         if connection.run(MOVE, schedule=fire.schedule, seen_ms=fire.seen_ms, later_ms=fire.next_ms):
-            begun += connection.run(FIRE, schedule=fire.schedule, report=fire.report, fire_ms=fire.fire_ms, now_ms=int(now * 1000), now=now)
+            begun += connection.run(
+                FIRE, schedule=fire.schedule, report=fire.report, fire_ms=fire.fire_ms, now_ms=int(now * 1000), now=now, moment=now
+            )
     return begun
 
 

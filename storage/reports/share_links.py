@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from storage.connection import Connection
 from storage.reports.intelligence_tables import IntelligenceScheduleTable
 from storage.reports.schedule_reports import SharedReportRow, newest_shared
-from storage.reports.schedule_tiers import works
+from storage.reports.schedule_tiers import WORKS
 from storage.schema import OrganisationTable
 from storage.statement import Query, table
 
@@ -33,11 +33,11 @@ LINK = Query(
     ShareLink,
     sa.select(SCHEDULE.c.organisation, ORGANISATION.c.name, SCHEDULE.c.composite)
     .join_from(SCHEDULE, ORGANISATION, ORGANISATION.c.id == SCHEDULE.c.organisation)
-    .where(SCHEDULE.c.share_digest == sa.bindparam("digest", type_=sa.LargeBinary), works(SCHEDULE.c.organisation)),
+    .where(SCHEDULE.c.share_digest == sa.bindparam("digest", type_=sa.LargeBinary), WORKS),
 )
 
 
-def shared_by(connection: Connection, *, digest: bytes) -> Shared | None:
+def shared_by(connection: Connection, *, digest: bytes, now: float) -> Shared | None:
     """What the link with this digest leads to; None: there is no such link, or not any more."""
-    link = connection.first(LINK, digest=digest)
+    link = connection.first(LINK, digest=digest, moment=now)
     return None if link is None else Shared(link, newest_shared(connection, digest=digest))

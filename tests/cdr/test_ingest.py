@@ -8,7 +8,8 @@ from inline_snapshot import snapshot
 
 from registry.limits import Tier
 from registry.restrictions import Restrictions
-from storage.money.cdr_sums import month_lines
+from storage.connection import Connection
+from storage.money.cdr_sums import MonthLine, month_line_slices
 from tests.cdr.records import INGEST, PERIODS, Json, Raw, assert_exact, event, everything, iccid, month, send
 from tests.world import NOON, Credentials, World
 
@@ -17,6 +18,10 @@ MOST = 2**53 - 1
 
 
 @pytest.mark.rule("4.4.2")
+def lines_of_month(connection: Connection, *, organisation: str, month: int) -> list[MonthLine]:
+    return [line for lines in month_line_slices(connection, organisation=organisation, month=month, size=5) for line in lines]
+
+
 async def test_a_record_is_stored_summed_and_opens_its_month(http: httpx.AsyncClient, world: World, caller: Credentials) -> None:
     full = event("a", network="  Telenor ", country="no")
     answer = await send(http, full, event("b", 2, occurred_at=1_798_761_600, bytes_up=0, bytes_down=0))
@@ -237,7 +242,7 @@ async def test_network_and_country_are_known_where_all_records_agree(http: httpx
         for one in given:  # in batches of their own
             await send(http, one)
         await send(http, *(record | {"id": f"x{record['id']}", "iccid": iccid(sim + 10)} for record in given))
-    lines = await world.store.read(month_lines, organisation=caller.organisation, month=202701)
+    lines = await world.store.read(lines_of_month, organisation=caller.organisation, month=202701)
     assert [line.iccid for line in lines] == [iccid(sim) for sim in (*told, *(sim + 10 for sim in told))]
     assert [line.network for line in lines] == ["A", None, None, None, None, None, None] * 2
     assert [line.events for line in lines[:7]] == [2, 2, 2, 2, 2, 3, 3]

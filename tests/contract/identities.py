@@ -146,6 +146,13 @@ def by_restriction(operation: AnyOperation, who: Identity) -> Answer | None:
     return None
 
 
+def by_authority(operation: AnyOperation, who: Identity) -> Answer | None:
+    """Who shows less than their person has changes nobody's access; no identity here is the credential that the call names."""
+    less = who.narrow is not None or (who.granted is not None and set(who.granted.split()) < {"read", "write", "admin"})
+    authority = operation.authority
+    return RESTRICTED if less and authority is not None and not authority.narrower else None
+
+
 def by_account(operation: AnyOperation, who: Identity) -> Answer | None:
     """The input names every account it is about, or a line, whose account the network is asked for."""
     own = who.narrow is Narrow.ACCOUNT
@@ -220,6 +227,7 @@ RULES: tuple[Callable[[AnyOperation, Identity], Answer | None], ...] = (
     by_live_connection,
     by_login_to_what_is_live,
     by_former_token,
+    by_authority,
     by_offer,
     by_payment_account,
     by_owner,

@@ -31,9 +31,10 @@ async def report(world: World, who: Credentials) -> Input:
 
 async def shared(world: World, who: Credentials) -> Input:
     """A share link whose first report is not finished yet: of somebody who may have one, whoever opens it."""
+    del who
     id, token, now = world.ids.new("sch_"), new_token(world.ids), world.clock.now()
-    owner = await world.organisation(Tier.PRO)
-    row = NewSchedule(id, owner, "fleet_health", "{}", "0 6 * * *", "UTC", None, digest_of(token), who.person, 2**62, int(now))
+    owner, day = await world.caller(Tier.PRO), "0 6 * * *"
+    row = NewSchedule(id, owner.organisation, "fleet_health", "{}", day, "UTC", None, digest_of(token), owner.person, 2**62, int(now))
     await world.store.write(insert_schedule, schedule=row, endpoint=None)
     return {"token": token}
 

@@ -10,9 +10,10 @@ from registry.catalogue import AnyOperation
 from registry.operation import Auth
 from registry.schema import input_schema, output_schema
 from registry.spelling import shown, spellings
+from tests.contract.authority import who_may
 from tests.contract.fleet import writes
 from tests.contract.outcomes import code_of
-from tests.contract.stage import GUARD, NEVER, OPERATIONS, SERVED, House, Input, Stage, is_document, key_for
+from tests.contract.stage import GUARD, NEVER, OPERATIONS, SERVED, VERIFY, House, Input, Stage, is_document, key_for
 
 pytestmark = pytest.mark.anyio
 EXAMPLES = [pytest.param(o, number, id=f"{o.id}-{number}") for o in SERVED for number in range(len(o.examples))]
@@ -56,7 +57,13 @@ def test_an_example_is_what_the_schemas_say(operation: AnyOperation, number: int
 
 @pytest.mark.parametrize("operation", WRITES)
 async def test_a_write_commits_its_audit_row_with_itself(house: House, operation: AnyOperation) -> None:
-    stage, said = await run(house, operation, 0)
+    stage = await house.stage(operation)
+    given, before = stage.fitted(operation, operation.examples[0].input), await house.world.store.read(who_may)
+    said = await house.http(operation, house.credential(operation, stage), given, key=key_for(operation), sure=True)
+    # And it changes who may act for an organisation only where it is declared: else a new operation would be open to restricted
+    # credentials. Whoever signs up shows none.
+    changed = await house.world.store.read(who_may) != before
+    assert changed == (operation.authority is not None or operation.id == VERIFY)
     (row,) = await house.committed(request=said.request_id)
     assert (row.operation, row.outcome, row.status, row.surface) == (operation.id, "ok", said.status, "http")
     strangers = {Auth.INTERNAL: ("internal", ""), Auth.BRIDGE: ("internal", ""), Auth.PUBLIC: ("public", "")}

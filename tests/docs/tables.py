@@ -13,8 +13,10 @@ from storage.depth import Depth, Waiting
 from tests.budgets import REST, SECONDS
 from tests.docs.blocks import ROOT
 from tests.spec.ledgers import promises
+from transports.http.connections import Connections
+from transports.http.large_answers import LargeAnswers
 from transports.mcp.tools import measure
-from transports.metrics import of_database, of_process
+from transports.metrics import Served, of_database, of_process, of_server
 from transports.settings import PREFIX, Settings
 from transports.tally import Tally
 
@@ -63,7 +65,8 @@ def metrics_table() -> str:
     """Every metric, as it explains itself."""
     nothing = Depth(Waiting(0, 0, 0, None), 0, {}, {}, {}, {}, None)
     rows = ["| Metric | Labels | Kind | Meaning |", "|---|---|---|---|"]
-    for each in (*of_database(nothing, 0), *of_process(Tally(("retention",)))):
+    served = Served(LargeAnswers(), Connections(1, 1))
+    for each in (*of_database(nothing, 0), *of_process(Tally(("retention",))), *of_server(served)):
         labels = ", ".join(f"`{name}`" for name in vars(each).get("_labelnames", ()))
         name = f"{each.name}_total" if each.type == "counter" else each.name
         rows.append(f"| `{name}` | {labels} | {each.type} | {each.documentation} |")

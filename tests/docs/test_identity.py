@@ -16,7 +16,14 @@ from operations.services.people.invitations import DAYS, MAILS_PER_ADDRESS, MAIL
 from operations.services.people.key_restrictions import KeyRestrictions
 from operations.services.people.session_tokens import ACCESS_SECONDS
 from operations.services.people.signing_keys import LONGEST_USE_SECONDS
-from operations.services.people.verifications import CODE_MINUTES, MOST_TRIES, SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NETWORK
+from operations.services.people.verifications import (
+    CODE_MINUTES,
+    MOST_TRIES,
+    SIGN_INS_OF_STRANGERS,
+    SIGN_INS_PER_ADDRESS,
+    SIGN_INS_PER_BROWSER,
+    SIGN_INS_PER_NETWORK,
+)
 from operations.setup.onboarding_account import TRIES_PER_HOUR
 from operations.setup.sign_up import SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_NETWORK
 from storage.money.commissions import RATE_BPS
@@ -25,7 +32,8 @@ from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import done, find, shell
 from tests.people import Person, code_in, console_of
 from tests.running import running
-from transports.identity.registration import MOST_PER_HOUR
+from transports.identity.registration import MOST_UNUSED
+from transports.pages.known_browser import SECONDS as KNOWN_SECONDS
 from transports.pages.router import ROUTES
 from transports.retention import AUDIT_SECONDS
 from transports.upstream import SPARE_ACCOUNTS
@@ -149,9 +157,11 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
         f"The commission is {RATE_BPS // 100} % of",
         f"Rows are kept for {AUDIT_SECONDS // DAY} days.",
         f"| Sign-ups | {SIGN_UPS_PER_ADDRESS} an hour per address, {SIGN_UPS_PER_NETWORK} per network",
-        f"| Sign-ins | {SIGN_INS_PER_ADDRESS} an hour per address, {SIGN_INS_PER_NETWORK} per network |",
-        f"| A code | {CODE_MINUTES} minutes, {MOST_TRIES} tries, one use |",
-        f"| Registrations of programs | {MOST_PER_HOUR} an hour per network |",
+        f"| Sign-ins, from a browser that is known for the address | {SIGN_INS_PER_BROWSER} an hour for that browser and address,",
+        f"| {SIGN_INS_PER_ADDRESS} an hour per address and network, {SIGN_INS_PER_NETWORK} per network, {SIGN_INS_OF_STRANGERS} per",
+        f"known for your address for {KNOWN_SECONDS // DAY} days",
+        f"| A code | {CODE_MINUTES} minutes, {MOST_TRIES} tries, one use, one browser |",
+        f"| Registrations of programs | {MOST_UNUSED} of a network",
         f"| Invitations | {MAILS_PER_DAY} a day per organisation, {MAILS_PER_ADDRESS} of them to one address |",
         f"| Own tokens tried | {TRIES_PER_HOUR} an hour per organisation |",
     ):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
+from urllib.parse import unquote
 
 import orjson
 
@@ -44,7 +45,7 @@ async def ask(
         "http_version": "1.1",
         "method": method,
         "scheme": "http",
-        "path": raw_path.decode("latin-1"),
+        "path": unquote(raw_path.decode("latin-1")),  # as the server does
         "raw_path": raw_path,
         "query_string": query,
         "root_path": "",

@@ -9,6 +9,7 @@ import pytest
 from operations import health
 from registry.catalogue import Catalogue, Toolset
 from tests.http import notes
+from tests.pages.site import Site, open_site
 from tests.world import World, open_world
 
 CATALOGUE = Catalogue([Toolset("system", "Health.", (health,)), Toolset("notes", "Notes.", (notes,))])
@@ -18,6 +19,13 @@ CATALOGUE = Catalogue([Toolset("system", "Health.", (health,)), Toolset("notes",
 async def world(tmp_path: Path) -> AsyncGenerator[World]:
     async with open_world(tmp_path, CATALOGUE) as world:
         yield world
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncGenerator[Site]:
+    """The whole service with its pages."""
+    async with open_site(tmp_path) as site:
+        yield site
 
 
 @pytest.fixture

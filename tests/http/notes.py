@@ -1,12 +1,14 @@
 """Operations that exist for the tests of the door."""
 
+from collections.abc import AsyncGenerator
+
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.limits import Scope
-from registry.model import Document, Input, Nothing
+from registry.model import Document, Input, Nothing, Passed
 from registry.operation import Auth, Once, operation
 from tests.note_rows import Name, Note, add, every
 
@@ -137,6 +139,33 @@ async def get_large(ctx: Ctx, params: Nothing) -> Document:
     """Answer with more than a socket takes."""
     del ctx, params
     return Document(b"x" * 8_000_000, "text/plain")
+
+
+async def six_pieces() -> AsyncGenerator[bytes]:
+    """Some 2 MB."""
+    for _ in range(6):
+        yield b" " * 350_000
+
+
+@operation("GET", "/v1/streams")
+async def get_stream(ctx: Ctx, params: Nothing) -> Seen | Passed:
+    """Answer in pieces, of which nobody knows how many there are."""
+    del ctx, params
+    return Passed(six_pieces())
+
+
+@operation("GET", "/v1/streams/known")
+async def get_known_stream(ctx: Ctx, params: Nothing) -> Seen | Passed:
+    """Answer in pieces whose size is known."""
+    del ctx, params
+    return Passed(six_pieces(), size=2_100_000)
+
+
+@operation("POST", "/v1/large", scope=Scope.ANY)
+async def write_large(ctx: Ctx, params: Nothing) -> list[str]:
+    """Change something and answer with much."""
+    del params
+    return await ctx.settle(["x" * 2_000_000])
 
 
 @operation("POST", "/v1/pushes", scope=Scope.NONE, auth=Auth.SIGNATURE, status=200)

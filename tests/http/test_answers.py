@@ -69,7 +69,7 @@ async def test_a_401_a_413_a_415_and_a_421_carry_the_id_too(world: World) -> Non
         await ask(world.door, "GET", b"/v1/notes"),
         await ask(world.door, "POST", b"/v1/notes", big),
         await ask(world.door, "POST", b"/v1/notes", [bearer(caller.secret), (b"content-length", b"2")], [b"{}"]),
-        await ask(world.door, host=b"evil.test"),
+        await ask(world.door, "GET", b"/v1/notes", host=b"evil.test"),
     ]
     assert [answer.status for answer in answers] == [401, 413, 415, 421]
     for answer in answers:

@@ -13,6 +13,7 @@ from registry.clock import SystemClock
 from registry.ids import SystemIds
 from transports.http.asgi import Receive, Scope, Send
 from transports.http.connection import ANSWER, Answer
+from transports.http.connections import Connections
 from transports.http.deadlines import Deadlines
 from transports.http.joined import MOST_COPIED, Joined
 from transports.http.protocol import DeadlineProtocol
@@ -117,8 +118,10 @@ def plain(config: uvicorn.Config, state: ServerState) -> HttpToolsProtocol:
 
 
 def joining(config: uvicorn.Config, state: ServerState) -> HttpToolsProtocol:
-    ids = SystemIds(SystemClock())
-    return DeadlineProtocol(config, state, {}, deadlines=Deadlines(), ids=ids, refused=lambda request_id, refusal: None)
+    ids, connections = SystemIds(SystemClock()), Connections(512, 64)
+    return DeadlineProtocol(
+        config, state, {}, deadlines=Deadlines(), ids=ids, refused=lambda request_id, refusal: None, connections=connections
+    )
 
 
 async def exchanged(make: Make, *requests: bytes) -> Wire:

@@ -4,9 +4,10 @@ import asyncio
 import gc
 import signal
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from pathlib import Path
 
 import orjson
@@ -18,12 +19,14 @@ from tests.http.asking import ask
 from tests.http.conftest import CATALOGUE
 from tests.world import World, open_world
 from transports.http.asgi import App, Receive, Scope, Send
+from transports.http.connections import Connections
 from transports.http.deadlines import Deadlines
 from transports.http.inner import Inner
 from transports.http.serve import MissingPackage, bind, make_server, port_of, require_packages, run, serve
 from transports.logs import Logs
 
 pytestmark = pytest.mark.anyio
+Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 SHORT = Deadlines(headers=0.3, body=0.6, keep_alive=1, stall=0.3)
 GET = b"GET /health HTTP/1.1\r\nHost: reseller.test\r\n\r\n"
 
@@ -32,6 +35,7 @@ GET = b"GET /health HTTP/1.1\r\nHost: reseller.test\r\n\r\n"
 class Running:
     port: int
     server: uvicorn.Server
+    connections: Connections
     logged: list[bytes] = field(default_factory=list[bytes])
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -51,16 +55,23 @@ class Running:
 
 
 @asynccontextmanager
-async def serving(app: App, world: World, deadlines: Deadlines = SHORT) -> AsyncGenerator[Running]:
+async def serving(
+    app: App,
+    world: World,
+    deadlines: Deadlines = SHORT,
+    connections: Connections | None = None,
+    always: Sequence[tuple[str, str]] = (),
+) -> AsyncGenerator[Running]:
     """The server on a free port of loopback, in this loop."""
+    connections = Connections(deadlines.concurrency, deadlines.of_network) if connections is None else connections
     bound, listening, logged = bind("127.0.0.1", 0), asyncio.Event(), list[bytes]()
     logs = Logs(logged.append, world.clock)
-    server = make_server(app, deadlines=deadlines, ids=world.ids, logs=logs, ready=listening.set)
+    server = make_server(app, deadlines=deadlines, ids=world.ids, logs=logs, ready=listening.set, connections=connections, always=always)
     threshold = gc.get_threshold()
     task = asyncio.ensure_future(server.serve(sockets=[bound]))
     try:
         await asyncio.wait_for(listening.wait(), 60)
-        yield Running(port_of(bound), server, logged)
+        yield Running(port_of(bound), server, connections, logged)
     finally:
         server.should_exit = True
         await task
@@ -236,8 +247,16 @@ async def test_an_endless_head_is_cut_off_before_its_deadline(world: World) -> N
     async with serving(world.door, world, Deadlines()) as server:
         answer = await server.exchange(b"GET /health HTTP/1.1\r\nX-Note: " + b"x" * 200_000)
         assert (status_of(answer), body_of(answer)["code"]) == (431, "headers_too_large")
-        long = await server.exchange(b"GET /" + b"x" * 200_000)
-        assert (status_of(long), body_of(long)["code"]) == (431, "headers_too_large")
+
+
+@pytest.mark.parametrize("size", [8_192, 9_000, 17_000, 24_000, 70_000, 200_000])
+@pytest.mark.parametrize("end", [b"", b" HTTP/1.1\r\nHost: reseller.test\r\nConnection: close\r\n\r\n"])
+async def test_an_address_that_is_too_long_is_told_so_however_long_it_is(world: World, server: Running, size: int, end: bytes) -> None:
+    if size < 16_384 and not end:
+        pytest.skip("a short one is judged when it is complete")
+    answer = await server.exchange(b"GET /" + b"x" * size + end)
+    assert (status_of(answer), body_of(answer)["code"]) == (414, "uri_too_long")
+    assert set(body_of(answer)) == {"error", "code", "hint", "request_id"}
 
 
 async def test_a_long_url_and_large_headers_are_the_doors_to_refuse(server: Running) -> None:
@@ -258,18 +277,117 @@ async def test_a_client_that_expects_to_be_told_is_told_after_authentication(wor
     writer.close()
 
 
-async def test_one_connection_too_many_is_told_so(world: World) -> None:
+HEAD = b"GET /health HTTP/1.1\r\nHost: reseller.test\r\n"
+POST = b"POST /v1/notes HTTP/1.1\r\nHost: reseller.test\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+NOTES = GET.replace(b"/health", b"/v1/notes")
+
+
+async def busy(server: Running, count: int) -> list[Pair]:
+    """Connections whose requests have begun and do not come to their end."""
+    held = [await server.connect() for _ in range(count)]
+    for reader, writer in held:
+        writer.write(POST.replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n"))
+        assert (await asyncio.wait_for(reader.readline(), 60)).startswith(b"HTTP/1.1 401")  # and its body is still awaited
+    return held
+
+
+async def close(held: list[Pair]) -> None:
+    for _, writer in held:
+        writer.close()
+
+
+async def test_one_busy_connection_too_many_is_told_so_and_the_balancers_probe_is_answered(world: World) -> None:
     async with serving(world.door, world, Deadlines(concurrency=2)) as server:
-        held = [await server.connect() for _ in range(2)]
-        for reader, writer in held:
-            writer.write(GET)
-            assert (await asyncio.wait_for(reader.readline(), 60)).startswith(b"HTTP/1.1 200")
-        answer = await server.exchange(GET)
+        held = await busy(server, 2)
+        answer = await server.exchange(NOTES)
         assert (status_of(answer), body_of(answer)["code"]) == (503, "overloaded")
         assert b"retry-after: 1" in answer.lower()
         assert world.lines[-1].code == "overloaded"
-        for _, writer in held:
-            writer.close()
+        assert status_of(await server.get()) == 200
+        await close(held)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /hea", GET])
+async def test_idle_connections_make_way_however_many_they_are(world: World, sent: bytes) -> None:
+    async with serving(world.door, world, Deadlines(concurrency=5)) as server:
+        held = [await server.connect() for _ in range(20)]
+        for reader, writer in held[-4:]:
+            writer.write(sent)
+            if sent == GET:
+                assert (await asyncio.wait_for(reader.readline(), 60)).startswith(b"HTTP/1.1 200")
+        caller = await world.caller()
+        asked = NOTES.replace(b"\r\n\r\n", f"\r\nConnection: close\r\nAuthorization: Bearer {caller.secret}\r\n\r\n".encode())
+        assert status_of(await server.exchange(asked)) == 200
+        assert server.connections.ended["idle"] == 16
+        assert [await asyncio.wait_for(reader.read(), 60) for reader, _ in held[:16]] == [b""] * 16, "the oldest"
+        await close(held)
+
+
+async def test_a_network_has_so_many_connections_and_no_more(world: World) -> None:
+    async with serving(world.door, world, Deadlines(concurrency=10), Connections(10, 3, uncapped=())) as server:
+        held = await busy(server, 3)
+        answer = await server.exchange(b"")
+        assert (status_of(answer), body_of(answer)["code"]) == (503, "overloaded")
+        assert str(body_of(answer)["error"]).startswith("3 connections of your network are open")
+        assert (server.connections.ended["network"], len(server.connections)) == (1, 3)
+        held[0][1].close()
+        assert await asyncio.wait_for(held[0][0].read(), 60)
+        while len(server.connections) > 2:
+            await asyncio.sleep(0)
+        assert status_of(await server.get()) == 200
+        await close(held)
+
+
+async def test_connections_of_trusted_proxies_are_neither_capped_nor_closed(world: World) -> None:
+    loopback = (ip_network("127.0.0.0/8"),)
+    async with serving(world.door, world, Deadlines(concurrency=4), Connections(4, 2, trusted=loopback, uncapped=())) as server:
+        held = [await server.connect() for _ in range(5)]
+        for reader, writer in held:
+            writer.write(GET)
+            assert (await asyncio.wait_for(reader.readline(), 60)).startswith(b"HTTP/1.1 200")
+        assert (len(server.connections), server.connections.ended.total()) == (5, 0)
+        await close(held)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /health HTTP/1.0\r\n\r\n",
+        b"HEAD /health HTTP/1.0\r\nUser-Agent: probe\r\n\r\n",
+        b"GET /health HTTP/1.0\r\nHost: 10.0.0.7:8000\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: 10.0.0.7\r\nConnection: close\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n",
+    ],
+)
+async def test_a_load_balancers_probe_needs_no_host_of_ours(server: Running, sent: bytes) -> None:
+    assert status_of(await server.exchange(sent)) == 200
+    assert status_of(await server.exchange(sent.replace(b"/health", b"/v1/notes"))) in (400, 421)
+
+
+ALWAYS = (("strict-transport-security", "max-age=31536000"),)
+
+
+@pytest.mark.parametrize("sent", [GET, NOTES, GET[:20], b"nonsense\r\n\r\n", b"GET /" + b"x" * 20_000, POST])
+async def test_what_every_answer_says_is_in_the_servers_own_refusals_too(world: World, sent: bytes) -> None:
+    async with serving(world.door, world, always=ALWAYS) as server:
+        answer = await server.exchange(sent)
+        assert answer.count(b"HTTP/1.1 ") == answer.count(b"strict-transport-security: max-age=31536000\r\n") == 1
+
+
+async def test_a_client_that_reads_too_slowly_is_let_go_although_it_reads(world: World) -> None:
+    caller = await world.caller()
+    async with serving(world.door, world, Deadlines(stall=0.2, rate=100_000_000, credit=0)) as server:
+        reader, writer = await server.connect()
+        writer.write(f"GET /v1/large HTTP/1.1\r\nHost: reseller.test\r\nAuthorization: Bearer {caller.secret}\r\n\r\n".encode())
+        read = 0
+        with suppress(ConnectionResetError):
+            while piece := await asyncio.wait_for(reader.read(50_000), 60):
+                read += len(piece)
+                await server.get()  # takes a while
+        assert 0 < read < 8_000_000
+        assert server.connections.ended["slow"] == 1
+        writer.close()
+    assert (world.door.large.in_progress, world.door.large.held) == (0, 0)
 
 
 async def slow_page(scope: Scope, receive: Receive, send: Send) -> None:

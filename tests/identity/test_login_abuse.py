@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import jwt
 import pytest
+import sqlalchemy as sa
 
 from operations.services.people.consents import allow, asked, deny
 from operations.services.people.letters import SERVICE
@@ -19,13 +20,21 @@ from operations.services.people.signing_keys import keys_at, private_key, sign
 from operations.services.secret_token import digest_of
 from registry.errors import BadRequest, NotFound
 from registry.limits import Tier
+from storage.connection import Connection
+from storage.schema import OauthClientTable
 from storage.secrets.sealed_fields import signing_key_field
+from storage.statement import Command, table
 from tests.clients.identity.provider import b64, signed
 from tests.databases import NO_POSTGRES, migrated_postgres
 from tests.identity.house import CALLBACK, STATE, VERIFIER, House, answered, challenge_of, open_house
-from tests.world import NOON, SITE
+from tests.world import BASE, NOON, SITE
+from transports.identity import registration
+from transports.identity.programs import GRANTS
 
 pytestmark = pytest.mark.anyio
+CLIENT = table(OauthClientTable)
+REWRITE = Command(sa.update(CLIENT).where(CLIENT.c.id == sa.bindparam("named")).values(metadata_json=sa.bindparam("kept")))
+OWN_COMPUTER = "http://127.0.0.1:49152/callback"
 NONE = b'{"alg":"none","typ":"at+jwt"}'
 ISSUER = f"{SITE.base_url}/auth"
 
@@ -245,6 +254,12 @@ async def test_the_answer_goes_nowhere_but_to_the_very_address_that_was_register
         "ws://program.test/",
         "wss://program.test/",
         "ms-settings:x",
+        "cursor://anysphere.cursor-retrieval/oauth/callback",
+        "myapp:/cb",
+        "my-app+x:/cb",
+        "com.:/cb",
+        "com..example:/cb",
+        "vnd.ms.radio:x",
         "http://program.test/callback",
         "http://127.0.0.1.evil.test/cb",
         "http://127.0.0.1@evil.test/cb",
@@ -271,16 +286,14 @@ async def test_an_address_that_runs_or_hides_something_cannot_be_registered(hous
     assert not uri or uri not in refused.json()["error_description"]
 
 
-@pytest.mark.parametrize(
-    "uri", ["cursor://anysphere.cursor-retrieval/oauth/callback", "com.example.app:/cb", "https://a.test:8443/x?y=%20z"]
-)
+@pytest.mark.parametrize("uri", ["com.example.app://callback/of?mine=1", "com.example.app:/cb", "https://a.test:8443/x?y=%20z"])
 async def test_programs_have_schemes_of_their_own(house: House, uri: str) -> None:
     client_id = (await house.program(redirect_uris=[uri]))["client_id"]
     where = await house.allow(await house.request_token(client_id, redirect_uri=uri))
     assert where.startswith(uri + ("&" if "?" in uri else "?") + "code=")
 
 
-@pytest.mark.parametrize(
+BROKEN_RULES = pytest.mark.parametrize(
     ("changes", "error"),
     [
         ({"code_challenge_method": "plain"}, "invalid_request"),
@@ -298,12 +311,26 @@ async def test_programs_have_schemes_of_their_own(house: House, uri: str) -> Non
     ],
     ids=str,
 )
-async def test_a_request_that_breaks_a_rule_is_told_so_with_state_and_issuer(
+
+
+@BROKEN_RULES
+@pytest.mark.parametrize("uri", [CALLBACK, "https://localhost:8443/cb"])
+async def test_an_error_of_a_program_that_anybody_may_register_leads_nowhere(
+    house: House, changes: dict[str, str | None], error: str, uri: str
+) -> None:
+    client_id = (await house.program(redirect_uris=[uri]))["client_id"]
+    refused = await house.ask(client_id, redirect_uri=uri, **changes)
+    assert told(refused) == (400, error)
+    assert "location" not in refused.headers and uri not in refused.text
+
+
+@BROKEN_RULES
+async def test_a_program_on_the_persons_computer_is_told_what_it_did_wrong_with_state_and_issuer(
     house: House, changes: dict[str, str | None], error: str
 ) -> None:
-    client_id = (await house.program())["client_id"]
-    refused = await house.ask(client_id, **changes)
-    assert refused.status_code == 302 and refused.headers["location"].startswith(CALLBACK + "?")
+    client_id = (await house.program(redirect_uris=[OWN_COMPUTER]))["client_id"]
+    refused = await house.ask(client_id, redirect_uri=OWN_COMPUTER, **changes)
+    assert refused.status_code == 302 and refused.headers["location"].startswith(OWN_COMPUTER + "?")
     said = answered(refused.headers["location"])
     assert (said.pop("error"), said.pop("state"), said.pop("iss")) == (error, STATE, ISSUER)
     assert set(said) == {"error_description"} and said["error_description"].isprintable()
@@ -347,14 +374,52 @@ async def test_a_request_is_answered_once_in_time_for_an_organisation_of_ones_ow
         await house.allow(late)
 
 
-async def test_the_21st_registration_of_a_network_in_an_hour_waits(house: House) -> None:
-    for _ in range(20):
-        assert (await house.register()).status_code == 201
-        house.world.clock.advance(2)  # the count of public requests is another one
-    refused = await house.register()
-    assert (refused.status_code, refused.headers["retry-after"]) == (429, "3560")
-    house.world.clock.advance(3560)
-    assert (await house.register()).status_code == 201
+async def test_an_address_that_was_registered_under_older_rules_gets_no_answer(house: House) -> None:
+    client_id = (await house.program(redirect_uris=[CALLBACK, "com.example.app:/cb"]))["client_id"]
+    await house.world.store.write(write_redirects, client=client_id, metadata="cursor://anysphere.cursor-mcp/callback")
+    for uri in ("cursor://anysphere.cursor-mcp/callback", None):
+        refused = await house.ask(client_id, redirect_uri=uri)
+        assert told(refused) == (400, "invalid_request") and "location" not in refused.headers
+    assert (await house.ask(client_id, redirect_uri=CALLBACK)).status_code == 400
+
+
+def write_redirects(connection: Connection, *, client: str, metadata: str) -> None:
+    """A registration of before: its one address."""
+    kept = {"name": "Old", "uri": None, "redirect_uris": [metadata], "grant_types": GRANTS, "authentication": "none", "scopes": ["read"]}
+    connection.run(REWRITE, named=client, kept=json.dumps(kept))
+
+
+async def test_one_host_does_not_use_up_the_registrations_of_its_network(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration, "MOST_UNUSED", 6)
+    neighbour = await registered(house, "2001:db8::1")
+    flood = [await registered(house, "2001:db8::bad") for _ in range(20)]
+    later = await registered(house, "2001:db8::2")
+    assert [(await house.ask(each)).status_code for each in (neighbour, later, *flood[-4:])] == [302] * 6
+    assert {told(await house.ask(each)) for each in flood[:-4]} == {(400, "invalid_client")}
+    assert (await house.ask(await registered(house, "2001:db8:0:1::1"))).status_code == 302, "another network"
+    assert [(await house.ask(each)).status_code for each in (neighbour, later)] == [302] * 2
+
+
+async def test_of_one_address_those_give_way_first_that_no_person_is_asked_about(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many people may be behind one address: who is at the consent page when somebody floods it gets through."""
+    monkeypatch.setattr(registration, "MOST_UNUSED", 5)
+    asking, used = await registered(house, "192.0.2.1"), await registered(house, "192.0.2.1")
+    tokens = [await house.request_token(each) for each in (asking, used)]
+    await house.allow(tokens[1])
+    flood = [await registered(house, "192.0.2.1") for _ in range(30)]
+    assert answered(await house.allow(tokens[0]))["code"].startswith("ac_")
+    assert [(await house.ask(each)).status_code for each in (asking, used, *flood[-4:])] == [302] * 6
+
+
+async def registered(house: House, address: str) -> str:
+    """A program that registers from a network address; the clock moves on, since public requests are counted, too."""
+    house.world.clock.advance(2)
+    body = {"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none"}
+    transport = httpx.ASGITransport(app=house.world.door, client=(address, 50_000))
+    async with httpx.AsyncClient(transport=transport, base_url=BASE) as http:
+        answer = await http.post("/auth/register", json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["client_id"]
 
 
 @pytest.mark.parametrize(

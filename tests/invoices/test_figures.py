@@ -4,15 +4,32 @@ import random
 from collections.abc import Sequence
 from fractions import Fraction
 from math import floor
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operations.invoicing.invoice.figures import GB, MOST, MOST_PRICE_CENTS, TooLarge, figures_of, line_amount, platform_fee
+from operations.invoicing.invoice.figures import GB, MOST, MOST_PRICE_CENTS, TooLarge, line_amount, platform_fee, totals_of
 
 HALF = Fraction(1, 2)
 INVOICES, AT_ONCE = 10_000, 100
+
+
+class Figures(NamedTuple):
+    """An invoice's figures; `amounts` are the lines, in the order of their usage."""
+
+    amounts: tuple[int, ...]
+    subtotal: int
+    tax: int
+    platform_fee: int
+    total: int
+
+
+def figures_of(usage: Sequence[int], *, price: int, bps: int) -> Figures:
+    """What an invoice over these bytes comes to."""
+    amounts = tuple(line_amount(used, price) for used in usage)
+    return Figures(amounts, *totals_of(sum(amounts), price=price, bps=bps, largest_usage=max(usage, default=0)))
 
 
 def exact(used: int, price: int) -> int:

@@ -158,7 +158,8 @@ async def test_an_invoice_is_read_with_its_period_and_a_line_per_sim(bill: Billi
             ],
         }
     )
-    assert {name: value for name, value in whole.items() if name not in ("period", "line_items")} == invoice_of(made)
+    assert whole["line_items_total"] == 2
+    assert {name: value for name, value in whole.items() if name not in ("period", "line_items_total", "line_items")} == invoice_of(made)
     assert (made["line_count"], made["largest_lines"]) == (2, sorted(whole["line_items"], key=lambda line: -line["amount_cents"]))
     assert sum(line["amount_cents"] for line in whole["line_items"]) == made["subtotal_cents"]
 

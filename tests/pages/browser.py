@@ -65,6 +65,11 @@ class Browser:
         """A cookie's value."""
         return next((one.value for one in self.http.cookies.jar if one.name == name), None)
 
+    def slip(self) -> tuple[str, str]:
+        """The newest cookie of a request whose code is in the mail: its name and its value."""
+        found = [(one.name, one.value or "") for one in self.http.cookies.jar if one.name.removeprefix("__Host-").startswith("code-")]
+        return found[-1]
+
     async def _follow(self, answer: httpx.Response) -> Seen:
         way: list[str] = []
         while answer.is_redirect:

@@ -50,7 +50,7 @@ class Site:
 
     async def code(self) -> str:
         """The code of the newest mail."""
-        found = re.search(r"^(\d{6})$", (await self.letters())[-1].text, re.MULTILINE)
+        found = re.search(r"^(\d{6}|[0-9A-Z]{4}-[0-9A-Z]{4})$", (await self.letters())[-1].text, re.MULTILINE)
         assert found is not None
         return found[1]
 

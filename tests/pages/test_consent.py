@@ -45,8 +45,22 @@ async def test_allowing_sends_the_browser_back_with_a_code(site: Site, hers: Bro
     assert "Chart maker" in (await hers.get("/auth/account")).page.text
 
 
-async def test_denying_sends_the_browser_back_with_the_error_and_grants_nothing(site: Site, hers: Browser, ada: str) -> None:
+async def test_denying_leads_to_no_strangers_page_and_grants_nothing(site: Site, hers: Browser, ada: str) -> None:
     form = (await hers.get(f"/auth/consent?request={await ask(site)}")).page.form("/auth/consent")
+    seen = await hers.send(form, "Deny")
+    assert (seen.status, seen.way) == (200, [])
+    assert "Chart maker got nothing." in seen.page.text and "app.example is not a page of ours" in seen.page.text
+    [back] = [tag.attributes for tag in seen.page.tags if tag.attributes.get("href", "").startswith(REDIRECT)]
+    assert query_of(back["href"])["error"] == "access_denied", "whoever trusts the program may go there"
+    assert back["rel"] == "noreferrer"
+    assert await site.service.store.read(grants_of, person=ada, now=site.clock.now()) == []
+    assert await trail(site, "grant_access") == []
+    assert (await hers.send(form, "Deny")).status == 404
+
+
+async def test_denying_a_program_on_ones_own_computer_tells_it_so(site: Site, hers: Browser, ada: str) -> None:
+    own = await ask(site, redirect="http://127.0.0.1:51234/callback")
+    form = (await hers.get(f"/auth/consent?request={own}")).page.form("/auth/consent")
     seen = await hers.send(form, "Deny")
     answer = query_of(seen.way[-1])
     assert answer["error"] == "access_denied" and answer["state"] == "st-1" and "code" not in answer
@@ -87,6 +101,36 @@ async def test_a_grant_does_what_was_ticked_and_no_more(site: Site, hers: Browse
     caller = await site.service.directory.by_session(Claims(ada, None, grant.id), site.clock.now())
     assert caller is not None
     assert caller.scopes == Scope.READ and caller.restrictions.no_admin
+
+
+@pytest.mark.parametrize(("ticked", "granted"), [("write", "read write"), ("admin", "read admin")])
+async def test_write_and_admin_include_read_and_the_page_says_so(site: Site, hers: Browser, ada: str, ticked: str, granted: str) -> None:
+    page = (await hers.get(f"/auth/consent?request={await ask(site)}")).page
+    assert "Write and Admin include Read: a program that has one of them sees everything that Read shows." in page.text
+    form = page.form("/auth/consent")
+    form.boxes.add("scope_admin")
+    chosen = {f"scope_{name}": "on" if name == ticked else None for name in ("read", "write", "admin")}
+    await hers.send(form, "Allow", **chosen)
+    [grant] = await site.service.store.read(grants_of, person=ada, now=site.clock.now())
+    assert grant.scopes == granted
+    assert f"may {granted.replace(' ', ', ')}" in (await hers.get("/auth/account")).page.text
+
+
+@pytest.mark.parametrize("alone", ["write", "admin"])
+async def test_who_asks_for_write_or_admin_alone_is_shown_as_somebody_who_reads(site: Site, hers: Browser, ada: str, alone: str) -> None:
+    page = (await hers.get(f"/auth/consent?request={await ask(site, scopes=[alone])}")).page
+    assert "Write and Admin include Read" in page.text and "ll that Read shows" in page.text
+    await hers.send(page.form("/auth/consent"), "Allow", **{f"scope_{alone}": "on"})
+    [grant] = await site.service.store.read(grants_of, person=ada, now=site.clock.now())
+    assert grant.scopes == alone, "the program is told no word that it did not ask for"
+    assert f"may read, {alone}" in (await hers.get("/auth/account")).page.text
+    caller = await site.service.directory.by_session(Claims(ada, None, grant.id), site.clock.now())
+    assert caller is not None and caller.has(Scope.READ)
+
+
+async def test_a_program_that_asks_to_read_alone_is_told_nothing_about_more(site: Site, hers: Browser) -> None:
+    page = (await hers.get(f"/auth/consent?request={await ask(site, scopes=['read'])}")).page
+    assert "include Read" not in page.text
 
 
 async def test_another_of_ones_organisations_can_be_chosen_and_no_foreign_one(site: Site, hers: Browser, ada: str) -> None:

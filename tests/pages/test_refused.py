@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
+from tests.http.asking import ask
 from tests.pages.browser import Browser
 from tests.pages.document import Document
 from tests.pages.site import Site, open_site
@@ -39,6 +40,16 @@ async def test_a_refusal_of_the_door_is_a_page_for_people_and_json_for_programs(
     assert "frame-ancestors 'none'" in shown.headers["content-security-policy"] and "request-id" in shown.headers
     told = await browser.http.request(method, path, headers=dict(headers))
     assert told.status_code == status and told.headers["content-type"] == "application/json"
+
+
+async def test_a_strangers_wrong_request_is_told_on_our_page_and_nobody_is_sent_to_the_stranger(browser: Browser) -> None:
+    evil = "https://evil.example/auth/sign-in"
+    made = await browser.http.post("/auth/register", json={"redirect_uris": [evil], "token_endpoint_auth_method": "none"})
+    query = {"response_type": "code", "client_id": made.json()["client_id"], "redirect_uri": evil, "scope": "everything"}
+    query |= {"code_challenge": "c" * 43, "code_challenge_method": "S256"}
+    shown = await browser.http.get(f"/auth/authorize?{urlencode(query)}", headers=READS)
+    assert shown.status_code == 400 and "location" not in shown.headers and "evil.example" not in shown.text
+    assert "begin the login again there" in Document(shown.text).text
 
 
 async def test_too_many_requests_are_told_on_a_page(tmp_path: Path) -> None:
@@ -80,3 +91,11 @@ async def test_signing_out_everywhere_ends_session_tokens_too(site: Site, hers: 
     assert (await hers.http.get("/v1/onboarding", headers=headers)).status_code == 401
     kept = {"Authorization": f"Bearer {made.json()['secret']}"}
     assert (await hers.http.get("/v1/onboarding", headers=kept)).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/auth/sign-in", "/docs/connectivity", "/.well-known/oauth-protected-resource/mcp", "/health"])
+async def test_an_encoded_slash_parts_no_path(site: Site, path: str) -> None:
+    assert (await ask(site.app, target=path.encode(), host=b"127.0.0.1")).status == 200
+    begin, _, end = path.rpartition("/")
+    for other in (f"{begin}%2f{end}", f"{path}%2f", f"/%2F{path[1:]}"):
+        assert (await ask(site.app, target=other.encode(), host=b"127.0.0.1")).status == 404, other

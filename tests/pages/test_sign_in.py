@@ -11,6 +11,7 @@ from storage.people.browser_sessions import find_session
 from tests.pages.browser import Browser
 from tests.pages.conftest import ADA
 from tests.pages.site import HTTPS, Site, open_site
+from tests.setup.signing_up import other_than
 from transports.pages.next_page import PAGES, next_page
 from transports.pages.router import ROUTES
 
@@ -84,14 +85,14 @@ async def test_who_wanted_a_page_gets_to_it(site: Site, browser: Browser, ada: s
 async def test_a_wrong_code_is_said_beside_the_field_and_the_right_one_still_works(site: Site, browser: Browser, ada: str) -> None:
     seen = await browser.send((await browser.get("/auth/sign-in")).page.form("/auth/sign-in"), email=ADA)
     right = await site.code()
-    for typed in ("12", "abcdef", f"{(int(right) + 1) % 10**6:06}"):
+    for typed in ("12", "abcdef", "123456", "uuuu-uuuu", other_than(right)):
         seen = await browser.send(seen.page.form("/auth/sign-in/code"), code=typed)
         assert seen.status == 400
         assert seen.page.wrong("code") == (
-            "That is not the code from the newest mail, or it is not good any more. "
-            "Check the six digits; after 5 wrong tries or 10 minutes no code is good any more, so get a new one."
+            "That is not the code that was mailed for this page, or it is not good any more. "
+            "Check the eight letters and digits; after 5 wrong tries or 10 minutes no code is good any more, so get a new one."
         )
-    seen = await browser.send(seen.page.form("/auth/sign-in/code"), code=f" {right[:3]} {right[3:]} ")
+    seen = await browser.send(seen.page.form("/auth/sign-in/code"), code=f" {right[:3].lower()} {right[3:4]} - {right[5:]} ")
     assert seen.path == "/auth/account"
 
 
@@ -101,9 +102,7 @@ async def test_the_page_of_the_code_can_be_loaded_again_and_needs_the_browser_th
     assert (await browser.get("/auth/sign-up/code")).path == "/auth/sign-up", "it is the code of a sign-in"
     async with site.browser() as other:
         assert (await other.get("/auth/sign-in/code")).path == "/auth/sign-in"
-        stolen = browser.cookie("code")
-        assert stolen is not None
-        other.http.cookies.set("code", stolen)
+        other.http.cookies.set(*browser.slip())
         assert (await other.get("/auth/sign-in/code")).path == "/auth/sign-in"
 
 
@@ -119,9 +118,11 @@ async def test_pages_are_the_same_byte_for_byte_whoever_is_known(site: Site, ada
                 headers={"Origin": browser.origin, "Sec-Fetch-Site": "same-origin"},
             )
             page = await browser.get("/auth/sign-in/code")
-            text = page.answer.text.replace(page.page.forms[0].fields["csrf"], "-").replace(address, "-")
-            wrong = await browser.send(page.page.form("/auth/sign-in/code"), code="000000")
-            refused = wrong.answer.text.replace(wrong.page.forms[0].fields["csrf"], "-").replace(address, "-")
+            fields = page.page.forms[0].fields
+            text = page.answer.text.replace(fields["csrf"], "-").replace(address, "-").replace(fields["request"], "-")
+            wrong = await browser.send(page.page.form("/auth/sign-in/code"), code="00000000")
+            fields = wrong.page.forms[0].fields
+            refused = wrong.answer.text.replace(fields["csrf"], "-").replace(address, "-").replace(fields["request"], "-")
             answers.append((posted.status_code, posted.headers["location"], posted.content, text, wrong.status, refused))
     assert answers[0] == answers[1]
     assert len(await site.letters()) == 2, "each got a mail"
@@ -181,7 +182,8 @@ async def test_cookies_are_closed_to_scripts_and_bound_to_the_host(tmp_path: Pat
 
         browser.http.event_hooks["response"].append(note)
         assert (await site.sign_in(browser, ADA)).path == "/auth/account"
-        assert set_cookies.keys() == {f"{prefix}visitor", f"{prefix}code", f"{prefix}session"}
+        [slip] = [name for name in set_cookies if name.startswith(f"{prefix}code-")]
+        assert set_cookies.keys() == {f"{prefix}visitor", slip, f"{prefix}session", f"{prefix}known"}
         for name, headers in set_cookies.items():
             for header in headers:
                 morsel = SimpleCookie(header)[name]
@@ -189,7 +191,7 @@ async def test_cookies_are_closed_to_scripts_and_bound_to_the_host(tmp_path: Pat
                 assert (morsel["path"], morsel["domain"]) == ("/", "")
         assert int(SimpleCookie(set_cookies[f"{prefix}session"][0])[f"{prefix}session"]["max-age"]) == LIFETIME
         assert len(browser.cookie(f"{prefix}session") or "") == 43
-        assert browser.cookie(f"{prefix}visitor") is None and browser.cookie(f"{prefix}code") is None
+        assert browser.cookie(f"{prefix}visitor") is None and browser.cookie(slip) is None
 
 
 async def test_signing_in_makes_a_new_cookie_whatever_was_there(site: Site, browser: Browser, ada: str) -> None:

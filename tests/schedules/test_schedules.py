@@ -44,6 +44,10 @@ async def test_a_new_schedule_shows_its_secret_and_its_link_this_once(on_both: B
             "webhook_status": "enabled",
             "shared": True,
             "last_report": None,
+            "made_by": "usr_01mcckg2g00000000000000005",
+            "made_with": "key_01mcckg2g00000000000000007",
+            "status": "active",
+            "ends_at": None,
             "created": "2027-01-15T12:00:00Z",
         }
     )
@@ -66,6 +70,10 @@ async def test_without_webhook_and_share_there_is_nothing_to_keep(bureau: Bureau
             "webhook_status": None,
             "shared": False,
             "last_report": None,
+            "made_by": "usr_01mcckg2g00000000000000005",
+            "made_with": "key_01mcckg2g00000000000000007",
+            "status": "active",
+            "ends_at": None,
             "created": "2027-01-15T12:00:00Z",
         }
     )

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from operations.connectivity import events, webhook_endpoints
 from operations.deps import Ctx
-from operations.intelligence import schedule_report, schedule_run, schedules
+from operations.intelligence import schedule_report, schedule_run, schedules, share
 from operations.intelligence.finding import Finding, finding
 from operations.intelligence.sheet import Sheet
 from registry.catalogue import Catalogue, Toolset
@@ -81,6 +81,7 @@ def here() -> ModuleType:
 THIN = Catalogue(
     [
         Toolset("connectivity", "Events and endpoints.", (events, webhook_endpoints)),
-        Toolset("intelligence", "Reports.", (here(), schedules, schedule_run, schedule_report)),
+        Toolset("intelligence", "Reports.", (schedules, schedule_run, schedule_report, share)),
+        Toolset("composites", "What is reported.", (here(),)),
     ]
 )

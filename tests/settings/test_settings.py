@@ -6,6 +6,7 @@ import pytest
 
 from registry.clock import SystemClock
 from registry.ids import SystemIds
+from transports.cli.serve import strict_transport
 from transports.data_directory import make_data_directory
 from transports.keyring_file import keyring_setting, open_keyring
 from transports.settings import BadSettings, Settings, load_settings
@@ -206,6 +207,19 @@ def test_production_with_all_it_needs_starts_without_demo_data_and_shows_no_secr
     settings = load_settings(PRODUCTION)
     assert (settings.embedded, settings.with_demo) == (False, False)
     assert not [word for word in ("hidden-word", "hidden_word", "AAECAwQF") if word in repr(settings)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "address", "told"),
+    [
+        (PRODUCTION, "https://esim.example", (("strict-transport-security", "max-age=31536000"),)),
+        (PRODUCTION, "http://esim.example", ()),
+        ({"SERVICE_BASE_URL": "https://esim.example"}, "https://esim.example", ()),
+        ({}, "http://127.0.0.1:8000", ()),
+    ],
+)
+def test_browsers_are_told_to_stay_with_https_in_production_alone(settings: dict[str, str], address: str, told: object) -> None:
+    assert strict_transport(load_settings(settings), address) == told
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -61,12 +61,14 @@ async def verify(http: httpx.AsyncClient, token: str, code: str) -> httpx.Respon
 
 def code_in(letter: Letter) -> str:
     """The line of a mail that is a code."""
-    [code] = re.findall(r"^\d{6}$", letter.text, re.MULTILINE)
+    [code] = re.findall(r"^(?:\d{6}|[0-9A-Z]{4}-[0-9A-Z]{4})$", letter.text, re.MULTILINE)
     return code
 
 
 def other_than(code: str, number: int = 1) -> str:
-    """A wrong code."""
+    """A wrong code of the same kind."""
+    if "-" in code:
+        return f"{'ABCDEFGH'[number]}{code[1:]}" if code[0] != "ABCDEFGH"[number] else f"Z{code[1:]}"
     return f"{(int(code) + number) % 1_000_000:06}"
 
 

@@ -80,7 +80,7 @@ async def test_what_was_refused_before_it_was_done_is_given_back_once(world: Wor
     async with world.client(await limited(world, 300)) as http:
         assert await read(http) == 200
         for number in range(30):  # its write refuses, so its claim and its charges are undone
-            missing = await http.delete("/v1/members/usr_none", headers={"Idempotency-Key": str(number)})
+            missing = await http.delete("/v1/connectivity/webhook_endpoints/we_none", headers={"Idempotency-Key": str(number)})
             assert missing.status_code == 404
         said = [await read(http) for _ in range(310)]
     assert (said.count(200), said.count(429)) == (299, 11)

@@ -46,8 +46,16 @@ async def either(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerat
             yield world
 
 
-async def begin(world: World, address: str = ADA, client: str = "192.0.2.1") -> str:
-    return await begin_sign_in(world.pipeline.deps, address=address, client=client, now=world.clock.now())
+async def begin(world: World, address: str = ADA, client: str = "192.0.2.1", browser: str | None = None) -> str:
+    return await begin_sign_in(world.pipeline.deps, address=address, client=client, now=world.clock.now(), browser=browser)
+
+
+async def limit_of(world: World, address: str = ADA, client: str = "192.0.2.1", browser: str | None = None) -> int:
+    """The limit that refuses one more."""
+    with pytest.raises(QuotaExceeded) as refused:
+        await begin(world, address, client, browser)
+    assert (refused.value.error_code, refused.value.headers["Retry-After"]) == ("rate_limited", "3600")
+    return refused.value.limit
 
 
 async def finish(world: World, token: str, code: str) -> str:
@@ -69,7 +77,7 @@ Somebody, probably you, is signing in at https://reseller.test with this e-mail 
 
 CODE
 
-It is good for 10 minutes and works once.
+It is good for 10 minutes and works once. It works only on the page, and in the browser, that asked for it; no one else has a use for it.
 
 If it was not you, ignore this mail: without the code nothing happens. Nobody of ours will ask you for it.
 """)
@@ -170,19 +178,79 @@ async def test_an_invitation_that_has_expired_invites_nobody(world: World) -> No
     assert (await world.letters())[-1].subject == "You have no account yet"
 
 
-async def test_sign_ins_are_limited_by_address_and_by_network(world: World) -> None:
-    for number in range(5):
-        await begin(world, client=f"192.0.2.{number}")
-    with pytest.raises(QuotaExceeded) as refused:
-        await begin(world, client="192.0.2.99")
-    assert (refused.value.error_code, refused.value.limit, refused.value.headers["Retry-After"]) == ("rate_limited", 5, "3600")
+async def test_who_asks_for_codes_for_another_address_keeps_nobody_out_who_is_elsewhere(either: World) -> None:
+    for _ in range(5):
+        await begin(either, client="192.0.2.66")
+    assert await limit_of(either, client="192.0.2.66") == 5
+    assert await limit_of(either, "Ada@FJORD.example", "192.0.2.66") == 5, "another spelling of the same address"
+    await begin(either, client="192.0.2.1")
+    await begin(either, "b@x.example", "192.0.2.66")
+    either.clock.advance(3600)
+    await begin(either, client="192.0.2.66")
+
+
+async def test_a_network_asks_for_thirty_codes_an_hour(world: World) -> None:
     for number in range(30):
         await begin(world, f"a{number}@x.example", f"2001:db8::{number}")
-    with pytest.raises(QuotaExceeded) as refused:
-        await begin(world, "a30@x.example", "2001:db8::ffff")
-    assert refused.value.limit == 30
-    world.clock.advance(3600)
-    await begin(world)
+    assert await limit_of(world, "a30@x.example", "2001:db8::ffff") == 30
+    await begin(world, "a30@x.example", "2001:db8:0:1::1")
+
+
+async def test_strangers_in_many_networks_have_twenty_mails_an_hour_sent_to_one_mailbox(world: World) -> None:
+    for number in range(20):
+        await begin(world, "ada+x@fjord.example" if number % 2 else ADA, f"198.51.100.{number}")
+    assert await limit_of(world, client="192.0.2.1") == 20
+    assert await limit_of(world, "ada+another@fjord.example", "192.0.2.1") == 20
+    assert len(await world.letters()) == 21, "one was of the sign-up"
+    await begin(world, "bo@fjord.example", "192.0.2.1")
+
+
+async def test_a_browser_that_is_known_for_the_address_has_codes_of_its_own(either: World) -> None:
+    for number in range(20):
+        await begin(either, client=f"198.51.100.{number}")
+    for number in range(29):
+        await begin(either, f"a{number}@x.example", "198.51.100.0")
+    for _ in range(5):
+        await begin(either, client="198.51.100.0", browser="hers")
+    assert await limit_of(either, browser="hers") == 5
+    await begin(either, browser="her other one")
+    await begin(either, "b@x.example", browser="hers")
+
+
+async def test_wrong_guesses_end_the_request_that_they_were_made_for_alone(either: World) -> None:
+    hers = await begin(either)
+    code = code_in((await either.letters())[-1])
+    theirs = await begin(either, client="192.0.2.66")
+    for number in range(1, 6):
+        with pytest.raises(BadRequest):
+            await finish(either, theirs, other_than(code, number))
+    with pytest.raises(BadRequest):
+        await finish(either, theirs, code)
+    newer = await begin(either)
+    newest = code_in((await either.letters())[-1])
+    assert await finish(either, hers, code) == await ada(either), "a later request does not end an earlier one"
+    assert await finish(either, newer, newest) == await ada(either)
+
+
+async def test_a_code_is_worth_nothing_to_whoever_did_not_ask_for_it(world: World) -> None:
+    hers = await begin(world)
+    code = code_in((await world.letters())[-1])
+    theirs = await begin(world, client="192.0.2.66")
+    with pytest.raises(BadRequest):
+        await finish(world, theirs, code)
+    assert await finish(world, hers, code) == await ada(world)
+
+
+async def test_a_code_to_sign_in_is_eight_characters_of_which_none_looks_like_another(world: World) -> None:
+    found: set[str] = set()
+    for number in range(40):
+        token = await begin(world, client=f"198.51.100.{number % 4}")
+        code = code_in((await world.letters())[-1])
+        found |= set(code)
+        typed = code.lower().replace("-", " " * (number % 3)).replace("1", "l" if number % 2 else "i").replace("0", "o")
+        assert await finish(world, token, f" {typed}") == await ada(world)
+        world.clock.advance(900)
+    assert found <= set("0123456789ABCDEFGHJKMNPQRSTVWXYZ-") and len(found) > 20
 
 
 async def test_a_code_to_sign_in_dies_as_one_to_sign_up_does(world: World) -> None:

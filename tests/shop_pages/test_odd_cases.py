@@ -16,6 +16,7 @@ from operations.services.shop.texts import texts
 from registry.errors import QuotaExceeded
 from registry.limits import Limits
 from registry.ports import SharedSecrets
+from tests.http.asking import ask as raw_ask
 from tests.pages.browser import Browser
 from tests.shop_pages.market import SHOP, Market, field_of, heading, order_of, scanned
 from tests.shop_pages.test_every_page import check
@@ -33,6 +34,12 @@ DAY = 86_400
 GB = 1_000_000_000
 NOW = 1_800_014_400.0
 EVERYWHERE = [key.partition(".")[2] for key in texts("en").words if key.startswith("countries.")]
+
+
+@pytest.mark.parametrize("path", [b"/shop%2ffjord", b"/shop%2Ffjord", b"/shop/fjord%2f", b"/%2fshop/fjord"])
+async def test_an_encoded_slash_leads_to_no_shop(market: Market, path: bytes) -> None:
+    assert (await raw_ask(market.door, target=SHOP.encode())).status == 200
+    assert (await raw_ask(market.door, target=path, headers=[(b"accept", b"text/html")])).status == 404
 
 
 async def test_the_largest_logo_is_shown_whole(market: Market, browser: Browser) -> None:

@@ -72,6 +72,29 @@ def test_upgrading_an_empty_database_gives_exactly_the_tables_of_the_schema(new_
     assert drift(new_database) == []
 
 
+def test_a_schedule_and_a_program_of_before_are_kept_and_nothing_is_said_of_where_they_came_from(new_database: str) -> None:
+    upgrade(new_database)
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    config.set_main_option("path_separator", "os")
+    before = ScriptDirectory.from_config(config).get_revision("0011").down_revision
+    assert isinstance(before, str) and downgrade(new_database, before)
+    columns = "id, organisation, composite, input, cron, timezone, created_by, next_ms, created"
+    schedule = "'sch_1', 'org_1', 'fleet_health', '{}', '0 6 * * *', 'UTC', 'usr_1', 7, 8"
+    with locked(new_database) as database:
+        run = database.connection.exec_driver_sql
+        run(f"insert into intelligence_schedule ({columns}) values ({schedule})")
+        run("insert into oauth_client (id, metadata_json, created) values ('cli_1', '{}', 9.0)")
+        database.connection.commit()
+    assert upgrade(new_database)
+    with locked(new_database) as database:
+        run = database.connection.exec_driver_sql
+        assert [tuple(row) for row in run("select id, created_by, made_with, next_ms from intelligence_schedule")] == [
+            ("sch_1", "usr_1", None, 7)
+        ]
+        assert [tuple(row) for row in run("select id, network, address from oauth_client")] == [("cli_1", None, None)]
+
+
 def test_down_to_base_and_up_again(new_database: str) -> None:
     upgrade(new_database)
     assert downgrade(new_database, "base")

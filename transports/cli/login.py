@@ -35,7 +35,7 @@ class Wanted(NamedTuple):
 def login(
     url: Url,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser, or only print the address.")] = True,
-    scope: Annotated[str, typer.Option("--scope", help="What this login may do at most; you choose among it.")] = SCOPES,
+    scope: Annotated[str, typer.Option("--scope", help="What this login may do at most; write and admin include read.")] = SCOPES,
     wait: Annotated[int, typer.Option("--wait", min=1, max=1800, help="Seconds until it gives up.")] = 600,
 ) -> None:
     """Log in at a server with your browser; commands with --url then need no --key.

@@ -10,6 +10,7 @@ from transports.cli.failure import Failure
 from transports.settings import Settings
 
 if TYPE_CHECKING:
+    from transports.metrics import Served
     from transports.service import Service
 
 
@@ -32,13 +33,13 @@ def metrics_socket(settings: Settings) -> Generator[socket.socket | None]:
 
 
 @asynccontextmanager
-async def metrics_of(service: "Service", bound: socket.socket | None) -> AsyncGenerator[None]:
-    """Answer there for the length of a block."""
+async def metrics_of(service: "Service", bound: socket.socket | None, served: "Served | None" = None) -> AsyncGenerator[None]:
+    """Answer there for the length of a block; `served` where the process serves HTTP."""
     if bound is None:
         yield
         return
     from transports.metrics import Metrics  # only where they are on: start-up time
     from transports.metrics_door import metrics_door
 
-    async with metrics_door(Metrics(service.store, service.clock, service.worker.tally), bound):
+    async with metrics_door(Metrics(service.store, service.clock, service.worker.tally, served), bound):
         yield

@@ -21,6 +21,8 @@ from transports.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from transports.app import Application
+    from transports.http.connections import Connections
+    from transports.metrics import Served
 
 
 def serve(
@@ -56,6 +58,7 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
     """The service behind a bound socket, and its metrics behind another."""
     from transports.app import Application
     from transports.cli.opening_log import OpeningLog, loaded_secrets
+    from transports.http.connections import Connections
     from transports.http.deadlines import Deadlines
     from transports.http.serve import make_server, port_of
     from transports.logs import Logs
@@ -76,11 +79,31 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
     def ready() -> None:
         print_start(app, demos[0], as_json=as_json)
 
-    async with metrics_of(service, scraped):
-        server = make_server(app, deadlines=deadlines, ids=service.ids, logs=logs, ready=ready)
+    connections = Connections(settings.limit_concurrency, settings.connections_per_network, trusted=settings.trusted_proxies)
+    served = None if scraped is None else served_by(app, connections)
+    async with metrics_of(service, scraped, served):
+        always = strict_transport(settings, service.site.base_url)
+        server = make_server(app, deadlines=deadlines, ids=service.ids, logs=logs, ready=ready, connections=connections, always=always)
         await server.serve(sockets=[bound])
         if server.started:  # a start that failed has said so itself
             logs.event("stopped")
+
+
+def served_by(app: "Application", connections: "Connections") -> "Served":
+    """What the metrics read of the server."""
+    from transports.metrics import Served  # only where metrics are on: start-up time
+
+    return Served(app.http.large, connections)
+
+
+def strict_transport(settings: Settings, base_url: str) -> tuple[tuple[str, str], ...]:
+    """The header by which browsers never ask over plain HTTP again (RFC 6797), for a year.
+
+    Choice: without includeSubDomains, since the names below ours belong to the operator's other services.
+    """
+    if settings.env != "production" or not base_url.startswith("https://"):
+        return ()
+    return (("strict-transport-security", "max-age=31536000"),)
 
 
 def payments_of(settings: Settings) -> str:

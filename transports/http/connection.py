@@ -18,6 +18,9 @@ CALLED = "called"
 OVERLOADED = "overloaded"
 """Set by the protocol: the server is at its limit and this request is one too many."""
 
+LARGE_ANSWERS = "large_answers"
+"""Set by the door for inner applications: counts answers above 1 MB."""
+
 
 class Called(NamedTuple):
     """What was called, for whom, and the code of the refusal if it was refused."""
@@ -29,11 +32,11 @@ class Called(NamedTuple):
 
 
 class Overloaded(Refusal):
-    """The server holds as many connections as it may."""
+    """The server holds as many connections, or answers in progress, as it may."""
 
     status = 503
     code = "overloaded"
 
-    def __init__(self) -> None:
-        super().__init__("The server is at its limit of connections", hint="Repeat the request in a second")
+    def __init__(self, message: str = "The server is at its limit of connections", *, hint: str = "Repeat the request in a second") -> None:
+        super().__init__(message, hint=hint)
         self.headers.update({"Retry-After": "1", "Connection": "close"})

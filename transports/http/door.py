@@ -1,6 +1,8 @@
 """The HTTP door: an ASGI application that turns requests into calls and replies into answers. It decides nothing about a call."""
 
+import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
@@ -12,13 +14,35 @@ from registry.errors import BadRequest, Internal, NotFound, Refusal
 from registry.model import Events, Passed
 from registry.operation import Auth
 from registry.pipeline import Pipeline
-from transports.http.asgi import HttpScope, Message, Receive, Scope, Send
+from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
 from transports.http.body import Body
-from transports.http.connection import ANSWER, CALLED, OVERLOADED, REQUEST, Answer, Called, Overloaded
+from transports.http.compression import (
+    GZIP,
+    SMALLEST,
+    encoder,
+    gzipped_beside,
+    is_text,
+    may_be_compressed,
+    replace_length,
+    takes_gzip,
+    varied,
+)
+from transports.http.connection import ANSWER, CALLED, LARGE_ANSWERS, OVERLOADED, REQUEST, Answer, Called, Overloaded
 from transports.http.inner import Inner
+from transports.http.large_answers import LARGE_ANSWER, STREAM_BYTES, LargeAnswers, reader_of
 from transports.http.passing import CHATS_OF_ALL, CHATS_OF_ONE, Passing, no_room
 from transports.http.request import Head, read_head
-from transports.http.response import REQUEST_ID, header_list, next_link, refusal_reply, send_events, send_passed, send_reply
+from transports.http.response import (
+    PIECE,
+    REQUEST_ID,
+    header_list,
+    next_link,
+    refusal_reply,
+    send_events,
+    send_long,
+    send_passed,
+    send_reply,
+)
 from transports.http.router import Found, Router
 from transports.http.rules import HttpRules
 from transports.http.turns import Turns
@@ -27,6 +51,7 @@ from transports.logs import RequestLine
 D = TypeVar("D")
 Log: TypeAlias = Callable[[RequestLine], None]
 Fault: TypeAlias = Callable[[str, str, BaseException], None]
+ENCODED_SLASH = re.compile(rb"%2f", re.IGNORECASE)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
 SIGNED = (Auth.SIGNATURE, Auth.BRIDGE)  # their handlers read headers
 
@@ -34,12 +59,13 @@ SIGNED = (Auth.SIGNATURE, Auth.BRIDGE)  # their handlers read headers
 class Visit:
     """What is known of one request so far, for its log line and for a fault."""
 
-    __slots__ = ("code", "head_only", "operation", "organisation", "path", "request_id", "started", "status", "surface")
+    __slots__ = ("code", "head_only", "held", "operation", "organisation", "path", "reader", "request_id", "started", "status", "surface")
 
     def __init__(self, request_id: str, started: float, head_only: bool) -> None:
         self.request_id, self.started, self.head_only = request_id, started, head_only
         self.path, self.operation, self.organisation, self.surface = "-", "", "", "http"
         self.status, self.code = 0, ""
+        self.reader, self.held = "", 0
 
 
 class HttpDoor:
@@ -54,6 +80,7 @@ class HttpDoor:
         self._log, self._fault = log, fault
         self._passing, self._telling = Passing(), Passing(CHATS_OF_ONE, CHATS_OF_ALL)
         self._turns = Turns()
+        self.large = LargeAnswers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request; lifespan messages are for the inner application."""
@@ -80,11 +107,13 @@ class HttpDoor:
         found: Found | None = None
         private = True
         try:
-            if OVERLOADED in request.get("state", ()):
+            if OVERLOADED in request.get("state", ()) and request.get("raw_path") not in self._rules.probed:
                 raise Overloaded
             head = read_head(request, self._rules)
             found = self._router.find(request["method"], head.raw_path)
             if found is None:
+                if ENCODED_SLASH.search(head.raw_path):  # behind the table paths are compared once they are decoded
+                    request["path"] = head.raw_path.decode("latin-1")
                 template = None if self._inner is None else self._inner.template(request["path"])
                 if self._inner is None or template is None:
                     raise NotFound("There is nothing at this path", hint=f"The paths are listed in {self._pipeline.site.docs_url}")
@@ -107,32 +136,81 @@ class HttpDoor:
             await reply.passed.pieces.aclose()
             full = no_room(self._lane(reply.passed), self._clock.now(), self._pipeline.site.upgrade_url)
             reply = refusal_reply(full, visit.request_id)
-        await self._finish(request, receive, send, visit, reply, private=private, raw_path=head.raw_path)
+        if (reply.passed is not None or len(reply.body) > LARGE_ANSWER) and not visit.head_only:
+            reply = await self._begin_large(call, reply, visit)
+        small = reply.passed is None and len(reply.body) < SMALLEST
+        compressed = not small and reply.status == 200 and is_text(reply.media_type) and may_be_compressed(call.operation)
+        await self._finish(request, receive, send, visit, reply, private=private, raw_path=head.raw_path, compressed=compressed)
+
+    async def _begin_large(self, call: Call, reply: Reply, visit: Visit) -> Reply:
+        """A large answer, or its refusal. What has changed something is never refused afterwards: it waits for its turn."""
+        reader = visit.reader = reader_of(call)
+        held = len(reply.body) if reply.passed is None else STREAM_BYTES if reply.passed.size > LARGE_ANSWER else 0
+        refusal = self.large.refusal(reader, held, self._clock.now(), self._pipeline.site.upgrade_url) if held else None
+        if refusal is not None and call.operation.read_only:
+            if reply.passed is not None:
+                await reply.passed.pieces.aclose()
+            return refusal_reply(refusal, visit.request_id)
+        if refusal is not None:
+            await self.large.turn(reader)
+        visit.held = held
+        return reply
 
     async def _finish(
-        self, request: HttpScope, receive: Receive, send: Send, visit: Visit, reply: Reply, *, private: bool, raw_path: bytes = b""
+        self,
+        request: HttpScope,
+        receive: Receive,
+        send: Send,
+        visit: Visit,
+        reply: Reply,
+        *,
+        private: bool,
+        raw_path: bytes = b"",
+        compressed: bool = False,
     ) -> None:
-        """Render, send, and write the log line."""
+        """Render, send, and write the log line. `compressed`: where the client takes it."""
         headers = header_list(reply, visit.request_id, private)
         if reply.next_cursor is not None:
             headers.append(next_link(request["method"], raw_path, request["query_string"], reply.next_cursor))
+        if compressed:
+            varied(headers)
+            compressed = takes_gzip(request["headers"])
+        if compressed and reply.passed is None:
+            reply.body = await gzipped_beside(reply.body)
+            replace_length(headers, len(reply.body))
+        elif compressed:
+            headers.append(GZIP)
         visit.status = reply.status
         if reply.refusal is not None:
             visit.code = reply.refusal.error_code
-        if reply.passed is None:
-            body = b"" if visit.head_only else reply.body
-            whole = cast("Answer | None", request.get("state", {}).get(ANSWER))
-            await (send_reply(send, reply.status, headers, body) if whole is None else whole(reply.status, headers, body))
-        elif visit.head_only:
-            await reply.passed.pieces.aclose()
-            await send_reply(send, reply.status, headers, b"")
+        if reply.passed is not None and not visit.head_only:
+            await self._finish_in_pieces(receive, send, visit, reply.status, headers, reply.passed)
+        elif visit.held:
+            with self.large.one_more(visit.reader, visit.held):
+                await send_long(send, reply.status, headers, reply.body)
         else:
-            with self._lane(reply.passed).one_more(visit.organisation):
-                if isinstance(reply.passed, Events):
-                    await send_events(receive, send, reply.status, headers, reply.passed)
-                else:
-                    await send_passed(receive, send, reply.status, headers, reply.passed)
+            if reply.passed is not None:
+                await reply.passed.pieces.aclose()
+            body = b"" if visit.head_only else reply.body
+            whole = cast("Answer | None", request.get("state", {}).get(ANSWER)) if reply.passed is None else None
+            await (send_reply(send, reply.status, headers, body) if whole is None else whole(reply.status, headers, body))
         self._write_line(request, visit)
+
+    async def _finish_in_pieces(self, receive: Receive, send: Send, visit: Visit, status: int, headers: Headers, passed: Passed) -> None:
+        """An answer as it is made. One whose size nobody knew is counted as a large one from where it is one."""
+        with self._lane(passed).one_more(visit.organisation), ExitStack() as counted:
+            if isinstance(passed, Events):
+                await send_events(receive, send, status, headers, passed)
+                return
+
+            async def turn() -> None:
+                await self.large.turn(visit.reader)
+                counted.enter_context(self.large.one_more(visit.reader, STREAM_BYTES))
+
+            if visit.held:
+                counted.enter_context(self.large.one_more(visit.reader, visit.held))
+            coding = encoder() if GZIP in headers else None
+            await send_passed(receive, send, status, headers, passed, turn=None if visit.held else turn, encoder=coding)
 
     def _lane(self, passed: Passed) -> Passing:
         """What answers of this kind are counted by."""
@@ -141,12 +219,17 @@ class HttpDoor:
     async def _pass_on(self, inner: Inner, request: HttpScope, receive: Receive, send: Send, visit: Visit) -> None:
         """Let the inner application answer; it gets our request id."""
         visit.surface = "inner"
+        request.setdefault("state", {})[LARGE_ANSWERS] = self.large
 
         async def tagged(message: Message) -> None:
             if message["type"] == "http.response.start":
                 visit.status = cast(int, message["status"])
                 headers = cast(list[tuple[bytes, bytes]], message.get("headers", []))
                 message["headers"] = [*headers, (REQUEST_ID, visit.request_id.encode())]
+            elif len(body := cast(bytes, message.get("body", b""))) > LARGE_ANSWER:
+                for start in range(0, len(body), PIECE):
+                    await send({"type": "http.response.body", "body": body[start : start + PIECE], "more_body": True})
+                message["body"] = b""
             await send(message)
 
         await inner.app(cast(Scope, request), receive, tagged)

@@ -15,9 +15,10 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from registry.errors import BadRequest, HeadersTooLarge, Refusal, RequestTimeout
+from registry.errors import BadRequest, HeadersTooLarge, Refusal, RequestTimeout, UriTooLong
 from registry.ids import Ids
 from transports.http.connection import ANSWER, OVERLOADED, REQUEST, TIMED_OUT
+from transports.http.connections import Connections
 from transports.http.deadlines import Deadlines
 from transports.http.joined import Joined
 from transports.http.raw import raw_answer
@@ -49,27 +50,45 @@ class DeadlineProtocol(HttpToolsProtocol):
         deadlines: Deadlines,
         ids: Ids,
         refused: Refused,
+        connections: Connections,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._deadlines, self._ids, self._refused = deadlines, ids, refused
+        self._deadlines, self._ids, self._refused, self._connections = deadlines, ids, refused, connections
         self.limit_concurrency = None  # uvicorn's own answer is not our error body
         self._timer: asyncio.TimerHandle | None = None
         self._part, self._changed = Part.HEAD, False
-        self._in_head, self._head_bytes = False, 0
+        self._in_head, self._head_bytes, self._url_too_long = False, 0, False
         self._ending = False
         self._stall: asyncio.TimerHandle | None = None
         self._unsent = 0
+        self._paused_at, self._at_pause = 0.0, 0
+        self._waited, self._taken = 0.0, 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._joined = Joined(transport, self.loop)
         super().connection_made(self._joined)
-        self._arm()
+        refusal = self._connections.opened(self, self.client[0] if self.client else "")
+        if refusal is None:
+            self._arm()
+        else:
+            self._refuse(refusal)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
         if self._stall is not None:
             self._stall.cancel()
+        self._connections.closed(self)
         super().connection_lost(exc)
+
+    @property
+    def is_idle(self) -> bool:
+        """No request is being received or answered; one whose head has not come whole is none."""
+        return self._part is not Part.BODY and not self.pipeline and self._answering() is None
+
+    def make_way(self) -> None:
+        """End an idle connection."""
+        self._ending = True
+        self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser, then set the deadline of whatever is incomplete."""
@@ -96,6 +115,12 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._part, self._changed = Part.HEAD, True
         self._in_head, self._head_bytes = True, 0
 
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        if len(self.url) > self._deadlines.url_bytes:
+            self._url_too_long = True
+            raise ValueError  # ends the parsing
+
     def on_header(self, name: bytes, value: bytes) -> None:
         # After the head these are trailers: uvicorn would add them to the headers of the request.
         # One more than are taken is kept, so that the door refuses the request.
@@ -103,9 +128,9 @@ class DeadlineProtocol(HttpToolsProtocol):
             super().on_header(name, value.strip(b" \t"))  # httptools keeps trailing whitespace
 
     def on_headers_complete(self) -> None:
-        state, limit = self.server_state, self._deadlines.concurrency
+        state, limit = self.server_state, self._connections.most
         requested = cast(dict[str, object], self.scope.get("state", {}))
-        if len(state.connections) > limit or len(state.tasks) >= limit:
+        if len(self._connections) > limit or len(state.tasks) >= limit:
             requested[OVERLOADED] = True
         super().on_headers_complete()  # raises for targets that are not paths: then the head was never complete
         requested[ANSWER] = partial(answer, ref(self.cycle), self._joined)
@@ -118,19 +143,25 @@ class DeadlineProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """What the parser refused; its own words stay out of the answer."""
         del msg
+        if self._url_too_long:
+            self._refuse(UriTooLong("The request target is too long", hint="Send long input in the body"))
+            return
         self._refuse(BadRequest("The request is not valid HTTP/1.1", hint="Check the request line, the headers and the body's framing"))
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than we write: from now on it must read something in every interval."""
+        """The client reads more slowly than we write: from now on it must read something in every interval, and so much on average."""
         super().pause_writing()
+        self._paused_at, self._at_pause = self.loop.time(), self.transport.get_write_buffer_size()
         self._watch_progress()
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self._count_waiting()
         self._watch_progress()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._waited, self._taken = 0.0, 0
         self._watch_progress()  # closing a connection waits for what is unsent, however long the client takes
 
     def _watch_progress(self) -> None:
@@ -143,9 +174,28 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def _check_progress(self) -> None:
         if self.transport.get_write_buffer_size() >= self._unsent:
-            self.transport.abort()
-        else:
-            self._watch_progress()
+            self._abandon()
+            return
+        if self.flow.write_paused:
+            self._count_waiting()
+        self._watch_progress()
+
+    def _count_waiting(self) -> None:
+        """How long we have waited for the client, and what it read in that time: what an application takes is not counted against it."""
+        now, unsent, deadlines = self.loop.time(), self.transport.get_write_buffer_size(), self._deadlines
+        self._waited += now - self._paused_at
+        self._taken += self._at_pause - unsent
+        self._paused_at, self._at_pause = now, unsent
+        if self._taken + deadlines.credit < deadlines.rate * self._waited:
+            self._abandon()
+        elif self._waited > 4 * deadlines.stall:  # what was read fast long ago does not count for ever
+            self._waited, self._taken = 0.0, 0
+
+    def _abandon(self) -> None:
+        """Let a client go that does not read. The transport may be in the middle of writing, and must not be ended under its own feet."""
+        self._connections.ended["slow"] += 1
+        self._waited, self._taken = 0.0, 0
+        self.loop.call_soon(self.transport.abort)
 
     def _arm(self) -> None:
         if self._part is not Part.NOTHING:
@@ -184,12 +234,12 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._disarm()
         if self._part is Part.HEAD:
             request_id = self._ids.new("req_")
-            self.transport.write(raw_answer(refusal, request_id))
+            self.transport.write(raw_answer(refusal, request_id, self.server_state.default_headers))
             self._refused(request_id, refusal)
         elif cycle is not None and not cycle.response_started and not self.pipeline:
             state = cast(dict[str, object], cycle.scope.get("state", {}))
             state[TIMED_OUT] = late
-            self.transport.write(raw_answer(refusal, str(state.get(REQUEST) or self._ids.new("req_"))))
+            self.transport.write(raw_answer(refusal, str(state.get(REQUEST) or self._ids.new("req_")), self.server_state.default_headers))
             cycle.disconnected = True  # the application reads the end of its client, and what it still sends goes nowhere
             cycle.message_event.set()
         elif cycle is not None:

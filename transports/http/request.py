@@ -94,7 +94,8 @@ def read_head(scope: HttpScope, rules: HttpRules) -> Head:
     if len(single.get(b"authorization", b"")) > rules.authorization_bytes:
         raise HeadersTooLarge(f"authorization: longer than {rules.authorization_bytes} bytes", hint="Send the credential itself")
     length, chunked = framing(single)
-    check_host(single.get(b"host"), rules)
+    if raw_path not in rules.probed:
+        check_host(single.get(b"host"), rules)
     origin = single.get(b"origin")
     if origin is not None and origin.decode("latin-1") not in rules.origins:
         raise Forbidden("The origin of this page may not call the service", hint="Its operator lists it in SERVICE_ALLOWED_ORIGINS")

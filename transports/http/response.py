@@ -1,7 +1,9 @@
 """A Reply as ASGI messages: the constant header bytes are prebuilt."""
 
-from asyncio import FIRST_COMPLETED, create_task, gather, timeout, wait
+from asyncio import FIRST_COMPLETED, Task, create_task, ensure_future, gather, timeout, wait
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from typing import Protocol
 from urllib.parse import quote
 
 import orjson
@@ -10,6 +12,7 @@ from registry.call import Reply
 from registry.errors import Refusal
 from registry.model import Events, Passed
 from transports.http.asgi import Headers, Receive, Send
+from transports.http.large_answers import LARGE_ANSWER
 
 JSON = "application/json"
 REQUEST_ID = b"request-id"
@@ -20,6 +23,17 @@ PRIVATE_JSON: Headers = [*PUBLIC_JSON, (b"cache-control", b"no-store")]
 BODILESS = (204, 304)
 PASSED_SECONDS = 600
 """A reader that takes longer than this for one answer holds a connection to the other side for nothing."""
+SLOWEST = 64 * 1024
+"""Bytes a second of an answer whose size is known: one that is too long for that many seconds has longer."""
+PIECE = 256 * 1024
+"""What of a whole answer is written at once where it is long."""
+
+
+class Encoder(Protocol):
+    """Makes another coding of pieces."""
+
+    def compress(self, data: bytes, /) -> bytes: ...
+    def flush(self) -> bytes: ...
 
 
 def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
@@ -61,22 +75,47 @@ def next_link(method: str, raw_path: bytes, query: bytes, cursor: str) -> tuple[
     return b"link", f'<{target}>; rel="next"'.encode()
 
 
-async def send_passed(receive: Receive, send: Send, status: int, headers: Headers, passed: Passed) -> None:
+async def send_passed(
+    receive: Receive,
+    send: Send,
+    status: int,
+    headers: Headers,
+    passed: Passed,
+    *,
+    turn: Callable[[], Awaitable[None]] | None = None,
+    encoder: Encoder | None = None,
+) -> None:
     """An answer in pieces, as they arrive. When the other side fails in the middle the connection is broken, never the answer ended.
 
     What is sent to a client that has gone disappears without a word, so its going is watched for: nothing more is asked for then.
+    `turn` is waited for, once, before there is more than 1 MB. `encoder` compresses the pieces.
     """
-    gone = create_task(until_gone(receive))
+    gone, sent = create_task(until_gone(receive)), 0
     try:
-        async with aclosing(passed.pieces) as pieces, timeout(PASSED_SECONDS):
+        async with aclosing(passed.pieces) as pieces, timeout(max(PASSED_SECONDS, passed.size / SLOWEST)):
             await send({"type": "http.response.start", "status": status, "headers": headers})
             async for piece in pieces:
+                sent += len(piece)
+                if turn is not None and sent > LARGE_ANSWER:
+                    await either(gone, turn())
+                    turn = None
                 if gone.done():
                     return
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+                data = piece if encoder is None else encoder.compress(piece)
+                if data:
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+            await send({"type": "http.response.body", "body": b"" if encoder is None else encoder.flush()})
     finally:
         gone.cancel()
+
+
+async def either(gone: Task[None], waited: Awaitable[None]) -> None:
+    """Wait for the one, unless the other is done before."""
+    waiting = ensure_future(waited)
+    try:
+        await wait((gone, waiting), return_when=FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
 
 
 async def send_events(receive: Receive, send: Send, status: int, headers: Headers, events: Events) -> None:
@@ -111,3 +150,11 @@ async def send_reply(send: Send, status: int, headers: Headers, body: bytes) -> 
     """The two messages of a whole answer."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+async def send_long(send: Send, status: int, headers: Headers, body: bytes) -> None:
+    """A whole answer that is too long to be written at once: a piece waits until the connection has taken the ones before."""
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    for start in range(0, len(body), PIECE):
+        await send({"type": "http.response.body", "body": body[start : start + PIECE], "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

@@ -8,7 +8,10 @@ HEADERS = 100
 
 @dataclass(frozen=True, slots=True)
 class HttpRules:
-    """Sizes in bytes. `hosts` are names without a port, `*` stands for any; `origins` are compared whole."""
+    """Sizes in bytes. `hosts` are names without a port, `*` stands for any; `origins` are compared whole.
+
+    `probed` are the paths that load balancers ask: by address, without a Host, and also when the server is at its limit.
+    """
 
     hosts: frozenset[str]
     origins: frozenset[str] = frozenset()
@@ -16,6 +19,7 @@ class HttpRules:
     header_bytes: int = 16 * 1024
     authorization_bytes: int = 8 * 1024
     headers: int = HEADERS
+    probed: frozenset[bytes] = frozenset({b"/health"})
 
     def serves(self, host: str) -> bool:
         """Whether a Host header names one of our hosts; its port does not matter, since a proxy may have changed it."""

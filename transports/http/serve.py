@@ -5,7 +5,7 @@ import gc
 import importlib.util
 import logging
 import socket
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from registry.errors import Refusal
 from registry.ids import Ids
 from transports.http.asgi import App
+from transports.http.connections import Connections
 from transports.http.deadlines import Deadlines
 from transports.logs import Logs, ServerLog
 
@@ -26,6 +27,8 @@ REQUIRED = ("uvicorn", "uvloop", "httptools")
 LIBRARIES = ("uvicorn.error", "mcp", "asyncio", "aiohttp", "httpx", "httpcore")
 # Allocations between collections of the youngest generation; what start-up left behind is frozen and never looked at again.
 GC_THRESHOLD = 20_000
+SEND_BUFFER = 256 * 1024
+"""Bytes that the system holds of what a client has not read: where it holds megabytes, a slow one's progress is not seen for minutes."""
 
 
 class MissingPackage(Exception):
@@ -39,12 +42,13 @@ def require_packages(names: tuple[str, ...] = REQUIRED) -> None:
         raise MissingPackage(f"the server needs {', '.join(missing)}, which is not installed: run `pip install {' '.join(missing)}`")
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A bound socket; port 0 takes a free one, which the socket then tells (`port_of`)."""
+def bind(host: str, port: int, *, send_buffer: int = SEND_BUFFER) -> socket.socket:
+    """A bound socket, whose connections hold `send_buffer` bytes each; port 0 takes a free one, which the socket then tells (`port_of`)."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         bound.bind((host, port))
     except OSError:
         bound.close()
@@ -90,13 +94,18 @@ def make_server(
     logs: Logs,
     ready: Callable[[], None],
     trusted_proxies: tuple[str, ...] = (),
+    connections: Connections | None = None,
+    always: Sequence[tuple[str, str]] = (),
 ) -> "uvicorn.Server":
     """A server that is not yet running: `await server.serve(sockets=[bind(...)])`; `server.should_exit = True` ends it.
 
     `ready` is called when it listens; `port_of` knows the port before.
-    Addresses of clients are taken from X-Forwarded-For only behind a trusted proxy.
+    Addresses of clients are taken from X-Forwarded-For only behind a trusted proxy. `always` are headers of every answer, the server's own
+    refusals included.
     """
     require_packages()
+    if connections is None:
+        connections = Connections(deadlines.concurrency, deadlines.of_network)
     import uvicorn  # after the check, which names what is missing
 
     from transports.http.protocol import DeadlineProtocol  # brings httptools
@@ -106,13 +115,14 @@ def make_server(
 
     config = uvicorn.Config(
         app,
-        http=partial(DeadlineProtocol, deadlines=deadlines, ids=ids, refused=refused),  # pyright: ignore[reportArgumentType]  # uvicorn only calls it
+        http=partial(DeadlineProtocol, deadlines=deadlines, ids=ids, refused=refused, connections=connections),  # pyright: ignore[reportArgumentType]  # uvicorn only calls it
         ws="none",
         lifespan="on",
         interface="asgi3",
         log_config=None,
         access_log=False,
         server_header=False,
+        headers=list(always),
         proxy_headers=bool(trusted_proxies),
         forwarded_allow_ips=list(trusted_proxies),
         backlog=deadlines.backlog,

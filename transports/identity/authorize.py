@@ -9,6 +9,7 @@ from mcp.shared.auth import OAuthClientInformationFull
 from starlette.responses import Response
 
 from clients.identity.client_metadata import ClientDocuments, is_document
+from clients.identity.redirects import is_loopback
 from operations.deps import Deps
 from operations.services.people.consents import Request, answer_url, begin
 from operations.services.people.session_tokens import issuer_of, resources_of
@@ -42,14 +43,15 @@ class Asking(Unused):
 
 
 async def authorize(deps: Deps, documents: ClientDocuments, parameters: Parameters) -> str:
-    """Where the browser goes: to our consent page, or back to the program with an error. OauthError: there is no way back."""
+    """Where the browser goes: to our consent page, or with an error back to a program on the person's own computer. OauthError: every
+    other error, which is told on a page of ours."""
     program = await find_program(deps, documents, parameters)
     asking = Asking(program, resources_of(deps.site))
     response = await AuthorizationHandler(asking).handle(asked_by_get(explicit(parameters)))
     if program.redirect is None:
-        raise OauthError("invalid_request", "redirect_uri: missing, or not one that this program registered")
+        raise OauthError("invalid_request", "redirect_uri: missing, or not one that this program registered and that is accepted today")
     if asking.checked is None:
-        return refused(response, program.redirect, issuer_of(deps.site))
+        return refused(errors_of(response), program.redirect, issuer_of(deps.site))
     request = request_of(program, program.redirect, asking.checked, deps.site.mcp_url, explicit="redirect_uri" in parameters)
     token = await begin(deps, request, now=deps.clock.now())
     return f"{issuer_of(deps.site)}/consent?request={token}"
@@ -88,9 +90,15 @@ def request_of(program: Program, redirect: str, checked: AuthorizationParams, re
     )
 
 
-def refused(response: Response, redirect: str, issuer: str) -> str:
-    """The handler's error at the program's own address, untouched, with the issuer that the SDK leaves out (RFC 9207)."""
-    said = errors_of(response)
+def refused(said: dict[str, str | None], redirect: str, issuer: str) -> str:
+    """The handler's error at the program's own address, untouched, with the issuer that the SDK leaves out (RFC 9207).
+
+    Choice: only where the program is on the person's own computer. Everybody may register an address, or publish one in a document: a
+    link to us would lead whoever follows it there without being asked (RFC 9700 section 4.11.2), so others are told on our page.
+    """
+    if not is_loopback(redirect):
+        error, description = said.get("error") or "invalid_request", said.get("error_description")
+        raise OauthError(error, description or "The request breaks a rule of OAuth")
     return answer_url(redirect, **said, iss=issuer)
 
 

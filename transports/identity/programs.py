@@ -7,7 +7,7 @@ from mcp.shared.auth import InvalidRedirectUriError, InvalidScopeError, OAuthCli
 from pydantic import AnyUrl, Field, TypeAdapter
 
 from clients.identity.client_metadata import BadDocument, ClientDocuments, is_document
-from clients.identity.redirects import same_redirect
+from clients.identity.redirects import is_accepted, same_redirect
 from operations.deps import Deps
 from operations.services.people.letters import SERVICE
 from operations.services.people.session_tokens import SCOPES
@@ -98,7 +98,7 @@ async def registered_program(deps: Deps, client_id: str, presented: str | None =
         token_endpoint_auth_method=kept["authentication"],
         grant_types=kept["grant_types"],
         scope=" ".join(kept["scopes"]),
-        addresses=tuple(kept["redirect_uris"]),
+        addresses=tuple(uri for uri in kept["redirect_uris"] if is_accepted(uri)),
         presented=presented,
         shown_name=kept["name"],
         shown_uri=kept["uri"],

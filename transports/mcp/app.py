@@ -1,7 +1,7 @@
 """The MCP door as an ASGI application: /mcp, and the metadata that tells clients where to log in."""
 
 from collections.abc import AsyncGenerator, Awaitable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
@@ -11,13 +11,14 @@ import anyio.to_thread
 import orjson
 
 from operations.deps import Deps
-from registry.answer import Report
+from registry.answer import Report, told
 from registry.call import Call, Reply
 from registry.catalogue import Catalogue
 from registry.errors import Forbidden, MethodNotAllowed, NotFound, Refusal, Unauthorized
-from registry.pipeline import LARGE, Pipeline
+from registry.pipeline import LARGE_BODY, Pipeline
 from transports.http.asgi import Headers, HttpScope, Message, Receive, Scope, Send
-from transports.http.connection import CALLED, REQUEST, Called
+from transports.http.connection import CALLED, LARGE_ANSWERS, REQUEST, Called
+from transports.http.large_answers import LARGE_ANSWER, LargeAnswers, reader_of
 from transports.mcp.auth import WELL_KNOWN, authenticate, challenge, metadata, metadata_url
 from transports.mcp.disconnect import while_there
 from transports.mcp.message import MessageBody
@@ -26,10 +27,14 @@ from transports.mcp.settings import McpSettings
 
 if TYPE_CHECKING:  # the server is imported by the first request: the SDK costs more than a second
     from transports.mcp.server import HttpServer
-    from transports.mcp.visitor import Tell
+    from transports.mcp.visitor import Admit, Tell
 
 PATH = "/mcp"
 METADATA = f"{WELL_KNOWN}{PATH}"
+ON_THE_WIRE = 2
+"""A result has its answer as text and as structured content."""
+IN_MEMORY = 8
+"""Times its size that an answer takes while a result is made of it: decoded, as text, and as it is written."""
 PATHS = frozenset({PATH, METADATA})
 BATCH = orjson.dumps(
     {
@@ -101,28 +106,47 @@ class McpDoor:
         self._pipeline.admit_body(caller, client)
         server = await self._started()
         body = MessageBody(http, receive)
-        visitor = server.visitor(caller, chosen, client, request_id, telling(http))
-        http = {**http, "headers": trimmed(http["headers"])}
-        try:
-            message = await self._measured(body)
-        except Refusal:
-            self._pipeline.charge_refused_body(caller, client, body.size)
-            raise
-        if body.is_shortened:
-            self._pipeline.charge_refused_body(caller, client, body.size)
-        if isinstance(message, list):
-            await send_json(send, 400, [(b"cache-control", b"no-store")], BATCH)
-            return
-        taken = None if server.edge is None else await server.edge.take(http, message, visitor)
-        if taken is None:
-            await server.app({**scope, "headers": http["headers"], "user": server.user(visitor)}, body.again, send)
-        else:
-            await while_there(receive, send_answer(send, taken.answer()))
+        with ExitStack() as counted:
+            visitor = server.visitor(caller, chosen, client, request_id, telling(http), self._admitting(http, counted))
+            http = {**http, "headers": trimmed(http["headers"])}
+            try:
+                message = await self._measured(body)
+            except Refusal:
+                self._pipeline.charge_refused_body(caller, client, body.size)
+                raise
+            if body.is_shortened:
+                self._pipeline.charge_refused_body(caller, client, body.size)
+            if isinstance(message, list):
+                await send_json(send, 400, [(b"cache-control", b"no-store")], BATCH)
+                return
+            taken = None if server.edge is None else await server.edge.take(http, message, visitor)
+            if taken is None:
+                await server.app({**scope, "headers": http["headers"], "user": server.user(visitor)}, body.again, send)
+            else:
+                await while_there(receive, send_answer(send, taken.answer()))
+
+    def _admitting(self, http: HttpScope, counted: ExitStack) -> "Admit":
+        """Counts a large reply among the large answers of the HTTP door for as long as `counted` is open."""
+        large = cast("LargeAnswers | None", http.get("state", {}).get(LARGE_ANSWERS))
+
+        async def admit(call: Call, reply: Reply) -> Reply:
+            if large is None or len(reply.body) * ON_THE_WIRE <= LARGE_ANSWER:
+                return reply
+            reader, held = reader_of(call), len(reply.body) * IN_MEMORY
+            refusal = large.refusal(reader, held, self._pipeline.clock.now(), self._pipeline.site.upgrade_url)
+            if refusal is not None and call.operation.read_only:
+                return told(refusal, call.request_id)
+            if refusal is not None:  # what has changed something is not refused afterwards
+                await large.turn(reader)
+            counted.enter_context(large.one_more(reader, held))
+            return reply
+
+        return admit
 
     async def _measured(self, body: MessageBody) -> object:
         """The message. Of large ones one at a time is looked at, and then it is everybody else's turn."""
         await body.read()
-        if body.size <= LARGE:
+        if body.size <= LARGE_BODY:
             return body.message(self._operations)
         async with self._large:
             message = body.message(self._operations)

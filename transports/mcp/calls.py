@@ -67,7 +67,7 @@ class Calls:
 
     async def run(self, visitor: Visitor, call: Call) -> Reply:
         """The one way in."""
-        reply = await gathered(await answer(self._pipeline, call, self._report), call.request_id)
+        reply = await visitor.admit(call, await gathered(await answer(self._pipeline, call, self._report), call.request_id))
         visitor.tell(call, reply)
         return reply
 

@@ -13,8 +13,10 @@ from registry.schema import Answer
 Result: TypeAlias = dict[str, object]
 """A tool result as it goes over the wire; what is None is left out there."""
 SUSPECT = re.compile(rf"[{HIDDEN}\x7f]|\\u00[01]|\\[bf]")
-LONG = re.compile(rf'\\|[^"\\]{{{LONGEST + 1}}}')
-"""Where a string may be too long: a run without quotes, or an escape, behind which a string may go on."""
+LONG = re.compile(rf'\\|"[^"\\]{{{LONGEST + 1}}}')
+"""Where a string may be too long: one that does not end soon, or an escape, behind which it may go on. It is looked for from quotes alone:
+tried at every character of a long text it would take seconds.
+"""
 REPLAYED = "This is the stored answer of an earlier call with the same idempotency_key; nothing was done again."
 
 

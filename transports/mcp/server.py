@@ -27,7 +27,7 @@ from transports.mcp.selection import Chosen
 from transports.mcp.settings import BODY_BYTES, NAME, McpSettings
 from transports.mcp.tools import Tools, refuse_cursor
 from transports.mcp.user import Member, visitor_of
-from transports.mcp.visitor import Context, Tell, Visitor, Who
+from transports.mcp.visitor import Admit, Context, Tell, Visitor, Who
 
 MINUTE = 60_000
 HINTS: Mapping[CacheableMethod, CacheHint] = {
@@ -130,9 +130,9 @@ class HttpServer:
         self.edge = edge
 
     @staticmethod
-    def visitor(caller: Caller, chosen: Chosen, client: str, request_id: str, tell: Tell) -> Visitor:
+    def visitor(caller: Caller, chosen: Chosen, client: str, request_id: str, tell: Tell, admit: Admit) -> Visitor:
         """Whom the gate let in."""
-        return Visitor(caller, chosen, client, request_id, tell)
+        return Visitor(caller, chosen, client, request_id, tell, admit)
 
     @staticmethod
     def user(visitor: Visitor) -> Member:

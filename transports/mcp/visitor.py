@@ -1,6 +1,6 @@
 """Who stands at the door: the caller of one request, and the tools they asked to see."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,8 +14,17 @@ NOTHING = Chosen()
 Tell: TypeAlias = Callable[[Call, Reply], None]
 
 
+Admit: TypeAlias = Callable[[Call, Reply], Awaitable[Reply]]
+
+
 def nobody(call: Call, reply: Reply) -> None:
     """Nobody wants to know."""
+
+
+async def uncounted(call: Call, reply: Reply) -> Reply:
+    """Every reply, where nobody counts large ones."""
+    del call
+    return reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +37,8 @@ class Visitor:
     request_id: str | None = None
     tell: Tell = nobody
     """Is told what was called, and what came of it."""
+    admit: Admit = uncounted
+    """Counts a reply that is large, until the request has been answered; or says why it cannot be given now."""
 
 
 Context: TypeAlias = ServerRequestContext

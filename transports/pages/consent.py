@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
+from clients.identity.redirects import is_loopback
 from operations.services.people.consents import Asked, allow, asked, deny
 from registry.caller import Caller
 from registry.errors import BadRequest, NotFound, Refusal
@@ -93,11 +94,20 @@ async def act(visit: Visit) -> Answer:
         target = await deny(visit.desk.deps, token=token, now=visit.now)
         if target is None:
             raise NotFound("This login has been answered already, or it took too long")
-        return Redirect(target, away=True)
+        return denied(request, target)
     try:
         return Redirect(await allowed(visit, request, token, wanted), away=True)
     except Refusal as refusal:
         return await page(visit, request, token, wanted, problem_of(refusal))
+
+
+def denied(request: Asked, target: str) -> Answer:
+    """Where a no leads.
+
+    Choice: a program on the person's own computer is told at once. To every other one there is a link: who said no to a program did not
+    ask to be sent to it, and its page may look like ours (RFC 9700 section 4.11.2).
+    """
+    return Redirect(target, away=True) if is_loopback(request.redirect_uri) else Page("denied.html", {"request": request, "target": target})
 
 
 async def allowed(visit: Visit, request: Asked, token: str, wanted: str) -> str:

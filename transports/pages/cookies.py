@@ -11,7 +11,9 @@ class Cookies:
     def __init__(self, *, secure: bool) -> None:
         prefix = "__Host-" if secure else ""
         self._flags = "; Path=/; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
-        self.session, self.visitor, self.slip = f"{prefix}session", f"{prefix}visitor", f"{prefix}code"
+        self.session, self.visitor, self.known = f"{prefix}session", f"{prefix}visitor", f"{prefix}known"
+        self.slip = f"{prefix}code-"
+        """What the names of slips begin with."""
 
     def given(self, name: str, value: str, seconds: int) -> str:
         """A Set-Cookie header that gives one."""

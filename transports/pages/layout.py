@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from operations.services.page_templates import page_templates
+from operations.services.people.session_tokens import with_included
 from registry.limits import Role
 from transports.http.asgi import Headers
 from transports.pages.answers import Page
@@ -56,7 +57,7 @@ class Layout:
 def environment() -> "Environment":
     """The templates, each compiled when it is first asked for."""
     made = page_templates(TEMPLATES)
-    made.filters.update(moment=moment, day=day, host=host, sentence=sentence)
+    made.filters.update(moment=moment, day=day, host=host, sentence=sentence, included=included)
     return made
 
 
@@ -78,6 +79,11 @@ def day(value: float | str) -> str:
 def sentence(text: str) -> str:
     """A text that ends as a sentence does; nothing of nothing."""
     return text if not text or text[-1] in ".!?" else f"{text}."
+
+
+def included(scopes: str) -> str:
+    """What a program may do that was granted these words."""
+    return ", ".join(with_included(scopes.split()))
 
 
 def host(address: str) -> str:

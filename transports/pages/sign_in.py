@@ -2,17 +2,19 @@
 
 from dataclasses import replace
 
-from operations.services.people.verifications import CODE_MINUTES, begin_sign_in, finish_sign_in
+from operations.services.people.verifications import CODE_MINUTES, SPELLED, begin_sign_in, finish_sign_in
 from registry.errors import BadRequest, QuotaExceeded
 from storage.people.verifications import MOST_TRIES
 from transports.pages.answers import Answer, Page, Redirect
+from transports.pages.known_browser import known_for, remember
 from transports.pages.next_page import HOME, next_page
 from transports.pages.problem import Problem, problem_of
 from transports.pages.slip import Slip, keep_slip, read_slip
 from transports.pages.visit import Visit
 
 PURPOSE = "sign-in"
-CODE_HINT = f"Check the six digits; after {MOST_TRIES} wrong tries or {CODE_MINUTES} minutes no code is good any more, so get a new one"
+WRONG = "That is not the code that was mailed for this page, or it is not good any more"
+END = f"after {MOST_TRIES} wrong tries or {CODE_MINUTES} minutes no code is good any more, so get a new one"
 
 
 async def show(visit: Visit) -> Answer:
@@ -35,7 +37,7 @@ async def start(visit: Visit) -> Answer:
     """Mail a code, or a word that nobody is known by this address: only who reads that mail learns which."""
     address, then = visit.form.get("email", ""), visit.form.get("next", "")
     try:
-        token = await begin_sign_in(visit.desk.deps, address=address, client=visit.client, now=visit.now)
+        token = await begin_sign_in(visit.desk.deps, address=address, client=visit.client, now=visit.now, browser=known_for(visit, address))
     except (BadRequest, QuotaExceeded) as refusal:
         return address_page(then, address, problem_of(refusal))
     keep_slip(visit, Slip(PURPOSE, token, address, next_page(then), {"email": address, "next": f"/auth{next_page(then)}"}))
@@ -53,14 +55,15 @@ async def show_code(visit: Visit) -> Answer:
 def code_page(visit: Visit, slip: Slip, problem: Problem | None = None) -> Page:
     """The form for the code, of a sign-in or of a sign-up."""
     if problem is not None and problem.code == "form_code_incorrect":
-        problem = replace(problem, text="That is not the code from the newest mail, or it is not good any more", hint=CODE_HINT)
+        spelled = SPELLED["sign_in" if slip.purpose == PURPOSE else "sign_up"]
+        problem = replace(problem, text=WRONG, hint=f"Check the {spelled}; {END}")
     facts = {"slip": slip, "console": visit.desk.mail_on_console, "problem": problem}
     return Page("code.html", facts, status=200 if problem is None else problem.status)
 
 
 async def finish(visit: Visit) -> Answer:
     """Check the code, and sign the browser in."""
-    slip = read_slip(visit, PURPOSE)
+    slip = read_slip(visit, PURPOSE, visit.form.get("request", ""))
     if slip is None:
         return Redirect("/sign-in")
     try:
@@ -68,4 +71,5 @@ async def finish(visit: Visit) -> Answer:
     except BadRequest as refusal:
         return code_page(visit, slip, problem_of(refusal))
     await visit.sign_in(person)
+    remember(visit, slip.address)
     return Redirect(slip.then)

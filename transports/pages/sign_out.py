@@ -19,5 +19,5 @@ async def everywhere(visit: Visit) -> Redirect:
 
 def left(visit: Visit) -> Redirect:
     """The cookies go, too."""
-    visit.forget(visit.desk.cookies.session, visit.desk.cookies.visitor, visit.desk.cookies.slip)
+    visit.forget(visit.desk.cookies.session, visit.desk.cookies.visitor, *visit.slip_names())
     return Redirect("/sign-in")

@@ -7,6 +7,7 @@ from operations.services.people.addresses import normal
 from storage.people.people import find_by_address
 from transports.pages.answers import Answer, Page, Redirect
 from transports.pages.asking import ask, given
+from transports.pages.known_browser import remember
 from transports.pages.next_page import HOME, next_page
 from transports.pages.problem import Problem
 from transports.pages.sign_in import code_page
@@ -66,7 +67,7 @@ async def finish(visit: Visit) -> Answer:
     Choice: who has just proved the address is signed in at once, instead of being mailed a second code. The operation's answer holds no
     credential; that the code belongs to the address in the slip we know because the slip is sealed by us.
     """
-    slip = read_slip(visit, PURPOSE)
+    slip = read_slip(visit, PURPOSE, visit.form.get("request", ""))
     if slip is None:
         return Redirect("/sign-up")
     outcome = await ask(visit, "signup_verify", {"client_token": slip.token, "code": visit.form.get("code", "")})
@@ -76,4 +77,5 @@ async def finish(visit: Visit) -> Answer:
     if person is None:
         return Redirect("/sign-in")
     await visit.sign_in(person, organisation=cast(str, outcome.body["organization_id"]))
+    remember(visit, slip.address)
     return Redirect(slip.then)

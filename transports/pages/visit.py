@@ -99,6 +99,10 @@ class Visit:
 
         return line
 
+    def slip_names(self) -> list[str]:
+        """The names of the cookies of requests whose codes are in the mail."""
+        return [name for name in self.cookies if name.startswith(self.desk.cookies.slip)]
+
     async def sign_in(self, person: str, *, organisation: str | None = None) -> None:
         """A new session in a new cookie; whatever this browser presented before ends or is forgotten."""
         cookies, deps = self.desk.cookies, self.desk.deps
@@ -111,7 +115,7 @@ class Visit:
             record=self.record("sign_in", person=person),
         )
         self.setting[cookies.session] = cookies.given(cookies.session, cookie, browser_sessions.LIFETIME)
-        self.forget(cookies.visitor, cookies.slip)
+        self.forget(cookies.visitor, *self.slip_names())
 
     def forget(self, *names: str) -> None:
         """Take cookies away."""

@@ -1,11 +1,12 @@
 """GET /docs, /docs/{toolset} and /docs/{toolset}/{operation}."""
 
 from functools import cached_property
-from typing import cast
+from typing import NamedTuple, cast
 
 from registry.catalogue import Catalogue
 from registry.ports import Site
 from transports.http.asgi import App, Headers, HttpScope, Receive, Scope, Send
+from transports.http.compression import gzipped, replace_length, takes_gzip, varied
 from transports.http.response import send_reply
 from transports.openapi.page import READS, refuse_method
 from transports.reference.entry import build_reference
@@ -14,12 +15,19 @@ from transports.reference.html import HtmlReference
 ROOT = "/docs"
 
 
+class Page(NamedTuple):
+    """The bytes of a page, as they are and in gzip."""
+
+    body: bytes
+    compressed: bytes
+
+
 class ReferencePages:
     """Serves the reference; it is built when it is first asked for, and each page when it is."""
 
     def __init__(self, catalogue: Catalogue, site: Site) -> None:
         self._catalogue, self._site = catalogue, site
-        self._made: dict[str, bytes] = {}
+        self._made: dict[str, Page] = {}
 
     @cached_property
     def _reference(self) -> HtmlReference:
@@ -33,17 +41,23 @@ class ReferencePages:
             await refuse_method(request, send)
             return
         page = self._page(request["path"].removeprefix(ROOT).strip("/"))
-        status, body = (404, self._reference.missing().encode()) if page is None else (200, page)
-        await send_reply(send, status, self._headers(len(body)), b"" if request["method"] == "HEAD" else body)
+        status, body = (404, self._reference.missing().encode()) if page is None else (200, page.body)
+        headers = self._headers(len(body))
+        varied(headers)
+        if page is not None and takes_gzip(request["headers"]):
+            body = page.compressed
+            replace_length(headers, len(body))
+        await send_reply(send, status, headers, b"" if request["method"] == "HEAD" else body)
 
-    def _page(self, name: str) -> bytes | None:
+    def _page(self, name: str) -> Page | None:
         """The bytes of a page. Only pages that exist are kept, so their number is bounded."""
         kept = self._made.get(name)
         if kept is None:
             text = self._render(name)
             if text is None:
                 return None
-            kept = self._made[name] = text.encode()
+            body = text.encode()
+            kept = self._made[name] = Page(body, gzipped(body))
         return kept
 
     def _render(self, name: str) -> str | None:

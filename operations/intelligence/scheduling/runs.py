@@ -26,6 +26,8 @@ LEASE_SECONDS = 180.0
 MOST_TRIES = 3
 # Choice: the upstream's short troubles pass in a minute, its longer ones in five.
 PAUSES = (60.0, 300.0)
+RESTING = "schedule_resting"
+RESTS = "The schedule rests: the key or login that it was made with has ended, or whoever made it has left the organisation"
 Sheets = Mapping[str, Callable[..., Sheet]]
 
 
@@ -102,9 +104,16 @@ class ScheduleRuns:
         if taken.tries > MOST_TRIES:
             return failed("The service ended in the middle of this report three times; the next boundary tries anew", "report_given_up")
         deps = self._deps
-        caller = await deps.store.read(reader_for, organisation=taken.organisation, principal=taken.schedule)
+        caller = await deps.store.read(
+            reader_for,
+            principal=taken.schedule,
+            organisation=taken.organisation,
+            person=taken.created_by,
+            made_with=taken.made_with,
+            now=deps.clock.now(),
+        )
         if caller is None:
-            return failed("The organisation is gone", "not_found")
+            return failed(RESTS, RESTING)
         given = completed(taken.composite, cast("Mapping[str, JsonValue]", orjson.loads(taken.input)), deps.clock.now())
         with anyio.move_on_after(RUN_SECONDS):
             return self._judged(taken, await deps.inside.call(taken.composite, given, caller=caller, surface="schedule"))

@@ -1,6 +1,5 @@
 """An invoice as the PDF that its recipient keeps, set by typst."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -10,8 +9,7 @@ from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
 from operations.invoicing.invoice.sheet import Sheet, sheet_of
-from operations.invoicing.invoice.whole import MANY
-from storage.money.invoice_lines import InvoiceLineRow
+from operations.invoicing.invoice.whole import MANY, DocumentRows
 from storage.money.invoices import Invoice
 
 TEMPLATE = Path(__file__).parent / "templates" / "invoice.typ"
@@ -23,15 +21,16 @@ PRESS = RunVar[CapacityLimiter]("press")
 """Long documents are set one after the other: one of thousands of lines takes seconds of all cores, and half a gigabyte."""
 
 
-async def make_pdf(*, invoice: Invoice, lines: Sequence[InvoiceLineRow], issuer: str, period: int) -> bytes:
-    """The document; the same figures give the same bytes on one machine. `period` is YYYYMM. Setting 5,000 lines takes seconds,
-    so it is done in a thread.
+async def make_pdf(*, invoice: Invoice, rows: DocumentRows, issuer: str) -> bytes:
+    """The document of `rows`, with the texts of `invoice`; the same figures give the same bytes on one machine. Setting 5,000 lines
+    takes seconds, so it is done in a thread.
     """
 
     def work() -> bytes:
-        return set_pdf(sheet_of(invoice, lines, issuer=issuer, month=period), invoice.issued_at or invoice.created)
+        sheet = sheet_of(invoice, rows.lines, issuer=issuer, month=rows.period.month, rest=rows.rest)
+        return set_pdf(sheet, invoice.issued_at or invoice.created)
 
-    return await to_thread.run_sync(work, limiter=press() if len(lines) > MANY else None)
+    return await to_thread.run_sync(work, limiter=press() if len(rows.lines) > MANY else None)
 
 
 def press() -> CapacityLimiter:

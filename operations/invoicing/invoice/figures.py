@@ -1,6 +1,5 @@
 """What an invoice comes to: whole numbers from beginning to end, each figure rounded half-up once."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from registry.errors import Conflict
@@ -22,10 +21,9 @@ class TooLarge(Conflict):
     code = "invoice_too_large"
 
 
-class Figures(NamedTuple):
-    """What is billed, in minor units. `amounts` are the lines, in the order of their usage."""
+class Totals(NamedTuple):
+    """What is billed in all, in minor units."""
 
-    amounts: tuple[int, ...]
     subtotal: int
     tax: int
     platform_fee: int
@@ -42,17 +40,15 @@ def platform_fee(subtotal: int, bps: int) -> int:
     return (2 * subtotal * bps + WHOLE_BPS) // (2 * WHOLE_BPS)
 
 
-def figures_of(usage: Sequence[int], *, price: int, bps: int) -> Figures:
-    """The figures of an invoice over the bytes of each of its lines. Every amount is at most the total."""
-    amounts = tuple(line_amount(used, price) for used in usage)
-    subtotal = sum(amounts)
+def totals_of(subtotal: int, *, price: int, bps: int, largest_usage: int) -> Totals:
+    """The totals over lines that add up to `subtotal`; `largest_usage` is the most bytes of one line. Every amount is at most the total."""
     fee = platform_fee(subtotal, bps)
     total = subtotal + TAX_CENTS + fee
-    largest = max(total, *usage) if usage else total
+    largest = max(total, largest_usage)
     if largest > MOST:
         raise TooLarge(
             f"A figure of the invoice would be {largest}, and none may exceed {MOST}; nothing was made",
             param="price_per_gb_cents",
             hint=f"The price is {price} cents per GB; check it, and the records of the month with cdr_aggregate",
         )
-    return Figures(amounts, subtotal, TAX_CENTS, fee, total)
+    return Totals(subtotal, TAX_CENTS, fee, total)

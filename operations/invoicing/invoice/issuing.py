@@ -6,7 +6,7 @@ from typing import NamedTuple
 from operations.deps import Ctx
 from operations.invoicing.invoice.document import make_pdf
 from operations.invoicing.invoice.edit import Given, changed_meanwhile, due_at_of, judged
-from operations.invoicing.invoice.whole import WholeInvoiceRows, current_invoice, with_whole
+from operations.invoicing.invoice.whole import DocumentRows, current_invoice, with_document_rows
 from operations.invoicing.invoice_shape import ShownInvoice, shown_invoice
 from registry.ports import Site
 from storage.connection import Connection
@@ -24,13 +24,13 @@ class MadeDocument(NamedTuple):
 async def document_for(ctx: Ctx, row: Invoice) -> MadeDocument:
     """The PDF of an invoice as `row` says it will be."""
 
-    def as_it_is(whole: WholeInvoiceRows) -> WholeInvoiceRows:
-        return whole
+    def as_it_is(rows: DocumentRows) -> DocumentRows:
+        return rows
 
-    found = await with_whole(ctx.deps, invoice=row.id, organisation=row.organisation, work=as_it_is)
+    found = await with_document_rows(ctx.deps, invoice=row.id, organisation=row.organisation, work=as_it_is)
     if found is None:
         raise RuntimeError(f"there is no invoice {row.id}")
-    content = await make_pdf(invoice=row, lines=found.lines, issuer=ctx.caller.organisation_name, period=found.period.month)
+    content = await make_pdf(invoice=row, rows=found, issuer=ctx.caller.organisation_name)
     return MadeDocument(content, hashlib.sha256(content).hexdigest())
 
 

@@ -6,12 +6,13 @@ from datetime import UTC, date, datetime, timedelta
 from typing_extensions import TypedDict
 
 from operations.services.plain_line import MISLEADING
-from storage.money.invoice_lines import InvoiceLineRow
+from storage.money.invoice_lines import InvoiceLineRow, LineSums
 from storage.money.invoices import Invoice
 
 MOST_LISTED = 10_000
 """Choice: what comes after so many SIMs is one row with its sum: a longer document would take gigabytes to set, and nobody reads it."""
 GB_NAME = "1 GB = 1,000,000,000 bytes"
+NO_REST = LineSums(0, 0, 0, 0)
 DRAFT = "This is a draft: it is no invoice yet, and its number is kept for it."
 VOID = "This invoice is void: nothing is owed on it."
 
@@ -40,8 +41,11 @@ class Sheet(TypedDict):
 COLUMNS = ["#", "ICCID", "Network", "Bytes up", "Bytes down", "GB", "Amount"]
 
 
-def sheet_of(invoice: Invoice, lines: Sequence[InvoiceLineRow], *, issuer: str, month: int) -> Sheet:
-    """The texts. Figures are those that were frozen; nothing is computed anew but how they are written."""
+def sheet_of(invoice: Invoice, lines: Sequence[InvoiceLineRow], *, issuer: str, month: int, rest: LineSums = NO_REST) -> Sheet:
+    """The texts. Figures are those that were frozen; nothing is computed anew but how they are written.
+
+    `lines` are listed, at most MOST_LISTED; `rest` is what the lines behind them add up to. `month` is YYYYMM.
+    """
     draft = invoice.status == "draft"
     currency = invoice.currency
     heading = "DRAFT INVOICE" if draft else "INVOICE"
@@ -56,8 +60,8 @@ def sheet_of(invoice: Invoice, lines: Sequence[InvoiceLineRow], *, issuer: str, 
         "facts": facts_of(invoice, month),
         "stamp": DRAFT if draft else VOID if invoice.status == "void" else "",
         "columns": [*COLUMNS[:-1], f"Amount ({currency})"],
-        "lines": rows_of(lines),
-        "sums": sums_of(invoice, lines),
+        "lines": rows_of(lines, rest),
+        "sums": sums_of(invoice, lines, rest),
         "total": f"{money(invoice.total_cents)} {currency}",
         "due": due,
         "pay": "" if draft else invoice.pay_url or "",
@@ -65,7 +69,7 @@ def sheet_of(invoice: Invoice, lines: Sequence[InvoiceLineRow], *, issuer: str, 
         "small": [
             f"Amounts are computed from bytes, not from the rounded GB: {GB_NAME}; each line is rounded half-up to the cent.",
             "Months, days and hours are UTC.",
-            *([] if len(lines) <= MOST_LISTED else [f"The first {count(MOST_LISTED)} SIMs are listed; the last row adds up all others."]),
+            *([] if not rest.lines else [f"The first {count(MOST_LISTED)} SIMs are listed; the last row adds up all others."]),
         ],
     }
 
@@ -83,10 +87,11 @@ def facts_of(invoice: Invoice, month: int) -> list[list[str]]:
     return found
 
 
-def sums_of(invoice: Invoice, lines: Sequence[InvoiceLineRow]) -> list[list[str]]:
+def sums_of(invoice: Invoice, lines: Sequence[InvoiceLineRow], rest: LineSums) -> list[list[str]]:
     """What adds up to the total."""
-    used, currency = sum(line.bytes_up + line.bytes_down for line in lines), invoice.currency
-    sims = f"{count(len(lines))} SIM{'' if len(lines) == 1 else 's'}"
+    used = sum(line.bytes_up + line.bytes_down for line in lines) + rest.bytes_up + rest.bytes_down
+    currency, lines_in_all = invoice.currency, len(lines) + rest.lines
+    sims = f"{count(lines_in_all)} SIM{'' if lines_in_all == 1 else 's'}"
     return [
         ["Data used", f"{count(used)} bytes"],
         ["", f"{gigabytes(used)} GB on {sims}"],
@@ -96,13 +101,13 @@ def sums_of(invoice: Invoice, lines: Sequence[InvoiceLineRow]) -> list[list[str]
     ]
 
 
-def rows_of(lines: Sequence[InvoiceLineRow]) -> list[list[str]]:
+def rows_of(lines: Sequence[InvoiceLineRow], rest: LineSums) -> list[list[str]]:
     """A row for each SIM, and one for those that are too many; they add up to the subtotal all the same."""
-    rows, rest = [cells(number, line) for number, line in enumerate(lines[:MOST_LISTED], 1)], lines[MOST_LISTED:]
-    if rest:
-        up, down, cents = (sum(column) for column in zip(*((row.bytes_up, row.bytes_down, row.amount_cents) for row in rest), strict=True))
-        sims = f"{count(len(rest))} more SIM{'' if len(rest) == 1 else 's'}"
-        rows.append(["", sims, "", count(up), count(down), gigabytes(up + down), money(cents)])
+    rows = [cells(number, line) for number, line in enumerate(lines, 1)]
+    if rest.lines:
+        sims = f"{count(rest.lines)} more SIM{'' if rest.lines == 1 else 's'}"
+        used = gigabytes(rest.bytes_up + rest.bytes_down)
+        rows.append(["", sims, "", count(rest.bytes_up), count(rest.bytes_down), used, money(rest.amount_cents)])
     return rows
 
 

@@ -1,12 +1,13 @@
-"""An invoice with everything that belongs to it, of one moment."""
+"""An invoice with what belongs to it, of one moment. Its lines may be hundreds of thousands: nothing here reads all of them at once."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from operations.deps import Deps
+from operations.invoicing.invoice.sheet import MOST_LISTED
 from storage.connection import Connection
 from storage.long import Long
-from storage.money.invoice_lines import InvoiceLineRow, lines_of
+from storage.money.invoice_lines import InvoiceLineRow, LineSums, read_lines, sum_lines
 from storage.money.invoice_periods import Period, find_period
 from storage.money.invoices import Invoice, find_invoice
 
@@ -22,23 +23,40 @@ class InvoiceOfMonth(NamedTuple):
     month: int
 
 
-class WholeInvoiceRows(NamedTuple):
-    """The invoice, the month it is of, and its lines in order."""
+class InvoiceWithPeriod(NamedTuple):
+    """An invoice and the period it bills."""
+
+    row: Invoice
+    period: Period
+
+
+class DocumentRows(NamedTuple):
+    """What a document shows of an invoice: the lines that it lists, and the sums of those that it does not."""
 
     row: Invoice
     period: Period
     lines: list[InvoiceLineRow]
+    rest: LineSums
 
 
-def find_whole(connection: Connection, *, invoice: str, organisation: str) -> WholeInvoiceRows | None:
-    """An organisation's invoice with all that belongs to it."""
+def find_with_period(connection: Connection, *, invoice: str, organisation: str) -> InvoiceWithPeriod | None:
+    """An organisation's invoice and its period."""
     row = find_invoice(connection, invoice=invoice, organisation=organisation)
     period = None if row is None else find_period(connection, period=row.period, organisation=organisation)
-    return None if row is None or period is None else WholeInvoiceRows(row, period, lines_of(connection, invoice=row.id))
+    return None if row is None or period is None else InvoiceWithPeriod(row, period)
 
 
-async def with_whole(deps: Deps, *, invoice: str, organisation: str, work: Callable[[WholeInvoiceRows], T]) -> T | None:
-    """What is made of an organisation's invoice with all that belongs to it; where that is much, beside the event loop."""
+def find_document_rows(connection: Connection, *, invoice: str, organisation: str) -> DocumentRows | None:
+    """What the document of an organisation's invoice is made of."""
+    found = find_with_period(connection, invoice=invoice, organisation=organisation)
+    if found is None:
+        return None
+    listed = read_lines(connection, invoice=invoice, after=0, most=MOST_LISTED)
+    return DocumentRows(found.row, found.period, listed, sum_lines(connection, invoice=invoice, after=len(listed)))
+
+
+async def with_document_rows(deps: Deps, *, invoice: str, organisation: str, work: Callable[[DocumentRows], T]) -> T | None:
+    """What `work` makes of an invoice's lines; where they are many, beside the event loop. None: there is no such invoice."""
     found = await deps.store.read(find_invoice, invoice=invoice, organisation=organisation)
     if found is None:
         return None
@@ -46,10 +64,10 @@ async def with_whole(deps: Deps, *, invoice: str, organisation: str, work: Calla
     return await deps.store.read(read, invoice=invoice, organisation=organisation, work=work)
 
 
-def read_and_work(connection: Connection, *, invoice: str, organisation: str, work: Callable[[WholeInvoiceRows], T]) -> T | None:
+def read_and_work(connection: Connection, *, invoice: str, organisation: str, work: Callable[[DocumentRows], T]) -> T | None:
     """The rows, as something else."""
-    whole = find_whole(connection, invoice=invoice, organisation=organisation)
-    return None if whole is None else work(whole)
+    rows = find_document_rows(connection, invoice=invoice, organisation=organisation)
+    return None if rows is None else work(rows)
 
 
 def find_of_month(connection: Connection, *, invoice: str, organisation: str) -> InvoiceOfMonth | None:

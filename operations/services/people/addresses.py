@@ -36,6 +36,12 @@ def normal(address: str) -> str:
     return address.lower()
 
 
+def mailbox(address: str) -> str:
+    """Whose mail it is: what stands behind a plus sign is the same person's, too."""
+    name, _, domain = normal(address).partition("@")
+    return f"{name.partition('+')[0]}@{domain}"
+
+
 Email = Annotated[
     str, Field(min_length=3, max_length=LONGEST, description="E-mail address, at most 254 characters."), AfterValidator(checked)
 ]

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Deps
 from operations.services.people.letters import SERVICE
-from operations.services.people.session_tokens import SCOPES, issuer_of
+from operations.services.people.session_tokens import issuer_of, with_included
 from operations.services.secret_token import digest_of, new_token
 from registry.errors import BadRequest, NotFound
 from registry.ids import Ids
@@ -150,7 +150,10 @@ async def waiting(deps: Deps, token: str, now: float) -> Request | None:
 
 
 def chosen(scopes: Sequence[str], offered: Sequence[str]) -> list[str]:
-    """The scopes in our order; never one that was not asked for, and at least one."""
+    """The scopes in our order with what they include; never one that was not asked for, and at least one.
+
+    Choice: a program that did not ask for `read` is not told of it: some refuse a token whose scope has a word that they did not ask for.
+    """
     beyond = [scope for scope in scopes if scope not in offered]
     if beyond or not scopes:
         raise BadRequest(
@@ -158,7 +161,7 @@ def chosen(scopes: Sequence[str], offered: Sequence[str]) -> list[str]:
             param="scopes",
             hint="Allow one or more of the scopes that the program asked for",
         )
-    return [scope for scope in SCOPES if scope in scopes]
+    return [scope for scope in with_included(scopes) if scope in offered]
 
 
 def answer_url(redirect_uri: str, **answer: str | None) -> str:

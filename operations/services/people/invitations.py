@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 
 from clients.mail.letter import Letter
-from operations.services.people.addresses import normal
+from operations.services.people.addresses import mailbox, normal
 from operations.services.people.letters import Sealed, put_in_queue
 from operations.services.plain_line import MISLEADING
 from registry.clock import Clock
@@ -99,9 +99,8 @@ def spend_mail(connection: Connection, *, organisation: str, address: str, upgra
 
 
 def fits_mailbox(connection: Connection, *, address: str, now: float) -> bool:
-    """Count a mail to whoever reads the address; what stands behind a plus sign is the same person's, too."""
-    name, _, domain = address.partition("@")
-    whom = hashlib.sha256(f"{name.partition('+')[0]}@{domain}".encode()).hexdigest()
+    """Count a mail to whoever reads the address."""
+    whom = hashlib.sha256(mailbox(address).encode()).hexdigest()
     period = period_of(now).name
     return quota.charge(connection, organisation=f"mail|to|{whom}", period=period, cost=1, limit=MAILS_PER_MAILBOX) is not None
 

@@ -13,14 +13,16 @@ def sign_up_letter(address: str, code: str, minutes: int, site: Site) -> Letter:
 
 def sign_in_letter(address: str, code: str, minutes: int, site: Site) -> Letter:
     """The code of a sign-in."""
-    return Letter(address, "Your code to sign in", with_code("is signing in", code, minutes, site))
+    where = "It works only on the page, and in the browser, that asked for it; no one else has a use for it."
+    return Letter(address, "Your code to sign in", with_code("is signing in", code, minutes, site, where))
 
 
-def with_code(doing: str, code: str, minutes: int, site: Site) -> str:
-    """Who asked, the code on a line of its own, how long it is good for."""
+def with_code(doing: str, code: str, minutes: int, site: Site, where: str = "") -> str:
+    """Who asked, the code on a line of its own, how long it is good for, and where."""
     return (
         f"Somebody, probably you, {doing} at {site.base_url} with this e-mail address. The code is\n\n{code}\n\n"
-        f"It is good for {minutes} minutes and works once.\n\n{IGNORE}\n"
+        f"It is good for {minutes} minutes and works once. {where}".rstrip()
+        + f"\n\n{IGNORE}\n"
     )
 
 

@@ -1,6 +1,6 @@
 """Session tokens of the built-in identity provider: short-lived, and good for what their grant says at the moment of each call."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from operations.deps import Deps
 from operations.services.people.signing_keys import sign
@@ -8,10 +8,17 @@ from registry.ports import Site
 from storage.people.grants import GRANT, Grant, grant_to_member
 
 SCOPES = ("read", "write", "admin")
+"""What a login may be granted, the least first. `write` and `admin` include `read`: who may change a thing sees it in the answer."""
 ACCESS_SECONDS = 600
 CONSOLE_SECONDS = 3600
 CONSOLE = "console"
 CONSOLE_NAME = "The console of this service"
+
+
+def with_included(scopes: Iterable[str]) -> list[str]:
+    """Scopes with those that they include, in our order."""
+    granted = set(scopes)
+    return [scope for scope in SCOPES if scope in granted or (scope == "read" and granted)]
 
 
 def issuer_of(site: Site) -> str:

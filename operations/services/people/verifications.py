@@ -1,11 +1,12 @@
 """Who reads the mail of an address: a code is mailed there, and whoever asked for it sends it back with the token they were given."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from operations.deps import Deps
 from operations.services.hourly import spend_allowances
-from operations.services.people.addresses import RULE, is_address, normal
+from operations.services.people.addresses import RULE, is_address, mailbox, normal
 from operations.services.people.letters import Sealed, put_in_queue, seal_letter
 from operations.services.people.mail_texts import no_account_letter, sign_in_letter
 from operations.services.secret_token import digest_of, new_token
@@ -21,8 +22,16 @@ from storage.people.verifications import MOST_TRIES, Purpose, Verification, keep
 CODE_SECONDS = 600
 CODE_MINUTES = CODE_SECONDS // 60
 DIGITS = 6
-# Choice: more sign-ins than sign-ups, since people of one office sign in from one network every morning.
-SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NETWORK = 5, 30
+LETTERS = 8
+CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+LOOK_ALIKES = str.maketrans("OIL", "011")
+# Choice: more sign-ins than sign-ups, since people of one office sign in from one network every morning. What somebody asks for is counted
+# for their own network and address together, so that nobody keeps the address's owner out from elsewhere. All strangers together may have
+# so many mails sent to one mailbox; a browser that its owner has signed in with before is no stranger and has mails of its own.
+SIGN_INS_PER_ADDRESS, SIGN_INS_PER_NETWORK, SIGN_INS_OF_STRANGERS, SIGN_INS_PER_BROWSER = 5, 30, 20, 5
+
+
+SPELLED: Mapping[Purpose, str] = {"sign_up": "six digits", "sign_in": "eight letters and digits"}
 
 
 class Mailed(NamedTuple):
@@ -36,57 +45,75 @@ class Mailed(NamedTuple):
 def new_code(ids: Ids, *, purpose: Purpose, address: str, details: str, now: float) -> Mailed:
     """A code to be mailed."""
     token = new_token(ids)
-    code = f"{int.from_bytes(ids.bytes(8)) % 10**DIGITS:0{DIGITS}}"
+    code = drawn_code(ids.bytes(8), purpose)
     row = Verification(digest_of(token), purpose, address, code_digest(token, code), details, now + CODE_SECONDS)
     return Mailed(token, code, row)
 
 
+def drawn_code(drawn: bytes, purpose: Purpose) -> str:
+    """The code of eight random bytes: eight characters of five bits each to sign in, six digits to sign up."""
+    if purpose == "sign_in":
+        return "".join(CROCKFORD[byte & 31] for byte in drawn)
+    return f"{int.from_bytes(drawn) % 10**DIGITS:0{DIGITS}}"
+
+
 def code_digest(token: str, code: str) -> bytes:
-    """What is kept of a code: a million are tried in a second, so it means nothing without the token, of which nothing is kept."""
+    """What is kept of a code: all there are can be tried within a day, so it means nothing without the token, of which nothing is kept."""
     return hashlib.sha256(f"{token}|{code}".encode()).digest()
 
 
-def wrong_code() -> BadRequest:
+def wrong_code(purpose: Purpose = "sign_up") -> BadRequest:
     """One answer for a wrong code and for a token that is unknown, used, dead or too old: it tells nothing about tokens."""
     return BadRequest(
         "code: not the code that was mailed for this token, or it is not good any more",
         code="form_code_incorrect",
         param="code",
-        hint=f"Check the six digits and try again; after {MOST_TRIES} tries or {CODE_MINUTES} minutes begin again to get another code",
+        hint=f"Check the {SPELLED[purpose]} and try again; "
+        f"after {MOST_TRIES} tries or {CODE_MINUTES} minutes begin again to get another code",
     )
 
 
-def plain_code(code: str) -> str:
-    """The digits of a code, without the spaces of whoever copied it. What cannot be a code is refused and spends no try."""
-    digits = "".join(code.split())
-    if len(digits) != DIGITS or not (digits.isascii() and digits.isdigit()):
-        raise wrong_code()
-    return digits
+def plain_code(code: str, purpose: Purpose) -> str:
+    """A code without the spaces and hyphens of whoever copied it, its letters in upper case and none like a digit. What cannot be a code
+    is refused and spends no try."""
+    plain = "".join(code.replace("-", " ").split())
+    if purpose == "sign_in":
+        plain = plain.upper().translate(LOOK_ALIKES)
+        good = len(plain) == LETTERS and all(letter in CROCKFORD for letter in plain)
+    else:
+        good = len(plain) == DIGITS and plain.isascii() and plain.isdigit()
+    if not good:
+        raise wrong_code(purpose)
+    return plain
+
+
+def spelled_code(code: str) -> str:
+    """The code of a sign-in as it is mailed: two halves are read more easily than eight characters."""
+    return f"{code[: LETTERS // 2]}-{code[LETTERS // 2 :]}"
 
 
 async def prove(deps: Deps, *, token: str, code: str, purpose: Purpose, now: float) -> bytes:
     """Spend a try, in a commit of its own; the digest of the token when it was the code. It is yet to be used up."""
-    digits, digest = plain_code(code), digest_of(token)
-    expected = code_digest(token, digits)
+    plain, digest = plain_code(code, purpose), digest_of(token)
+    expected = code_digest(token, plain)
     if not await deps.store.write(try_code, digest=digest, purpose=purpose, code_digest=expected, now=now):
-        raise wrong_code()
+        raise wrong_code(purpose)
     return digest
 
 
-async def begin_sign_in(deps: Deps, *, address: str, client: str, now: float) -> str:
-    """Mail a code; the token that goes with it. Somebody unknown gets a mail as well, which says so, and the same answer as fast."""
+async def begin_sign_in(deps: Deps, *, address: str, client: str, now: float, browser: str | None = None) -> str:
+    """Mail a code; the token that goes with it, without which it is worth nothing. Somebody unknown gets a mail as well, which says so,
+    and the same answer as fast. `browser`: the name of one that somebody has signed in with before who reads this mail. QuotaExceeded
+    when too many were asked for."""
     if not is_address(address):
         raise BadRequest(f"email: {RULE}", param="email", hint="Check it for typing errors")
     address = normal(address)
     mailed = new_code(deps.ids, purpose="sign_in", address=address, details="{}", now=now)
-    letters = (sign_in_letter(address, mailed.code, CODE_MINUTES, deps.site), no_account_letter(address, deps.site))
+    letters = (sign_in_letter(address, spelled_code(mailed.code), CODE_MINUTES, deps.site), no_account_letter(address, deps.site))
     sealed = [seal_letter(each, ids=deps.ids, keyring=deps.keyring, expires_at=now + CODE_SECONDS) for each in letters]
     await deps.store.write(
         mail_sign_in,
-        wanted=[
-            allowance("sign_in_address", address, SIGN_INS_PER_ADDRESS),
-            allowance("sign_in_network", network_of(client), SIGN_INS_PER_NETWORK),
-        ],
+        wanted=allowances(address, network_of(client), browser),
         verification=mailed.verification,
         unknown=deps.ids.bytes(32),
         mails=(sealed[0], sealed[1]),
@@ -96,6 +123,17 @@ async def begin_sign_in(deps: Deps, *, address: str, client: str, now: float) ->
     )
     deps.post()
     return mailed.token
+
+
+def allowances(address: str, network: str, browser: str | None) -> list[Allowance]:
+    """What one sign-in is counted for: a browser that is known for the address by itself, where no stranger can use it up."""
+    if browser is not None:
+        return [allowance("sign_in_browser", f"{address}|{browser}", SIGN_INS_PER_BROWSER)]
+    return [
+        allowance("sign_in_address", f"{address}|{network}", SIGN_INS_PER_ADDRESS),
+        allowance("sign_in_network", network, SIGN_INS_PER_NETWORK),
+        allowance("sign_in_mailbox", mailbox(address), SIGN_INS_OF_STRANGERS),
+    ]
 
 
 def mail_sign_in(
@@ -121,7 +159,7 @@ async def finish_sign_in(deps: Deps, *, token: str, code: str, now: float) -> st
     digest = await prove(deps, token=token, code=code, purpose="sign_in", now=now)
     person = await deps.store.write(sign_in, digest=digest, id=deps.ids.new("usr_"), now=now)
     if person is None:
-        raise wrong_code()
+        raise wrong_code("sign_in")
     return person
 
 

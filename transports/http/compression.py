@@ -1,0 +1,100 @@
+"""gzip for clients that take it, where an answer is long enough and holds no secret beside what somebody else may have chosen.
+
+Whoever sees the length of a compressed answer, and chooses a part of it, can guess what stands beside that part (BREACH). So answers to
+changes, which hold new secrets, lists with activation codes, orders and the pages of people and shops are sent as they are.
+"""
+
+import re
+import zlib
+from functools import cache
+
+import orjson
+from anyio import to_thread
+
+from registry.catalogue import AnyOperation
+from registry.model import Document
+from registry.schema import output_schema
+from transports.http.asgi import Headers
+from transports.http.response import Encoder
+
+SMALLEST = 1024
+"""Bytes of a body below which the headers weigh more than what is saved."""
+IN_THREAD = 64 * 1024
+"""Bytes that take half a millisecond; more is compressed beside the event loop."""
+LEVEL = 1
+"""The fastest: JSON becomes a sixth of its size, and the best level saves another tenth in three times the time."""
+GZIP_WINDOW = 31
+"""zlib's largest window, with the head and end of gzip around."""
+GZIP = (b"content-encoding", b"gzip")
+VARY, BY_CODING = b"vary", b"Accept-Encoding"
+COMPRESSIBLE = ("application/json", "text/", "image/svg+xml")
+WEIGHT = re.compile(rb"1(?:\.0{0,3})?|0\.(?=0{0,2}[1-9])[0-9]{1,3}")
+MEMBER = re.compile(r'"(\w+)":\{')
+SECRET_MEMBERS = frozenset(
+    {"activationcode", "confirmationcode", "matchingid", "qrcode", "pin1", "pin2", "puk1", "puk2", "secret", "token", "shareurl"}
+)
+"""Members of an answer that are worth guessing, without underscores and in lower case."""
+
+
+@cache
+def may_be_compressed(operation: AnyOperation) -> bool:
+    """Whether no answer of an operation holds a secret: it only reads, nobody gets in by guessing, and its schema names none."""
+    if not operation.read_only or operation.guessed or not (operation.public or operation.organisation):
+        return False
+    if operation.result is Document:
+        return True
+    names = MEMBER.findall(orjson.dumps(output_schema(operation.result).schema).decode())
+    return SECRET_MEMBERS.isdisjoint(name.replace("_", "").lower() for name in names)
+
+
+def is_text(media_type: str) -> bool:
+    """Whether a type of content becomes smaller at all."""
+    return media_type.startswith(COMPRESSIBLE)
+
+
+def takes_gzip(headers: Headers) -> bool:
+    """Whether Accept-Encoding allows it (RFC 9110 12.5.3): named with a weight above 0, or under `*` and not named."""
+    weights = dict[bytes, bool]()
+    for name, value in headers:
+        if name == b"accept-encoding":
+            for part in value.lower().split(b","):
+                coding, _, parameter = part.partition(b";")
+                weights[coding.strip()] = is_positive(parameter.strip())
+    return weights.get(b"gzip", weights.get(b"x-gzip", weights.get(b"*", False)))
+
+
+def is_positive(parameter: bytes) -> bool:
+    """Whether a weight, `q=0.5`, is above 0; none is 1, and one that cannot be read is 0."""
+    name, _, weight = parameter.partition(b"=")
+    return not parameter or (name.strip() == b"q" and WEIGHT.fullmatch(weight.strip()) is not None)
+
+
+def encoder() -> Encoder:
+    """Makes gzip of pieces."""
+    return zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP_WINDOW)
+
+
+def gzipped(body: bytes) -> bytes:
+    """A whole body."""
+    making = encoder()
+    return making.compress(body) + making.flush()
+
+
+async def gzipped_beside(body: bytes) -> bytes:
+    """A whole body; a long one in a thread, where zlib keeps nobody waiting."""
+    return gzipped(body) if len(body) <= IN_THREAD else await to_thread.run_sync(gzipped, body)
+
+
+def varied(headers: Headers) -> None:
+    """Say that the answer depends on what the client takes."""
+    for place, (name, value) in enumerate(headers):
+        if name == VARY:
+            headers[place] = (VARY, value + b", " + BY_CODING)
+            return
+    headers.append((VARY, BY_CODING))
+
+
+def replace_length(headers: Headers, length: int) -> None:
+    """Another Content-Length, and the coding."""
+    headers[:] = [(name, b"%d" % length if name == b"content-length" else value) for name, value in headers]
+    headers.append(GZIP)

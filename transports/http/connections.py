@@ -1,0 +1,78 @@
+"""Who holds the server's connections: so many for each network, and idle ones make way when there is no room."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
+
+from registry.errors import Refusal
+from transports.http.connection import Overloaded
+from transports.http.network import LOOPBACK, Network, is_within, network_of
+
+
+class OpenConnection(Protocol):
+    """A connection, as its server counts it."""
+
+    @property
+    def is_idle(self) -> bool:
+        """No request of it is being received or answered; one whose head has not come whole is idle."""
+        ...
+
+    def make_way(self) -> None:
+        """End it without a word, as an idle connection ends."""
+        ...
+
+
+class Connections:
+    """The open connections of a server, by network, the oldest first. `ended` counts those that the server
+    ended for them: idle ones, new ones of a network that has too many, and those of clients that read too slowly.
+
+    Choice: connections from this machine are not capped, since behind a proxy on it all clients have its address; those of `trusted`
+    proxies are neither capped nor closed.
+    """
+
+    def __init__(self, most: int, of_one: int, *, trusted: Sequence[Network] = (), uncapped: Sequence[Network] = LOOPBACK) -> None:
+        self.most, self._of_one = most, min(of_one, most)
+        self._trusted, self._uncapped = tuple(trusted), tuple(uncapped)
+        self._networks: dict[str, dict[OpenConnection, None]] = {}
+        self._places: dict[OpenConnection, str] = {}
+        self.ended = Counter[str](idle=0, network=0, slow=0)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def opened(self, connection: OpenConnection, address: str) -> Refusal | None:
+        """Count a new connection; why it cannot stay, where its network has too many that are busy."""
+        network = "" if is_within(address, self._trusted) else network_of(address)
+        held = self._networks.setdefault(network, {})
+        capped = network and len(held) >= self._of_one and not is_within(address, self._uncapped)
+        if capped and not self._make_room(held):
+            self.ended["network"] += 1
+            return Overloaded(
+                f"{self._of_one} connections of your network are open, and none of them is idle",
+                hint="Use fewer connections, and each for several requests",
+            )
+        if len(self._places) >= self.most:
+            others = [each for name, each in self._networks.items() if name]
+            any(self._make_room(each) for each in sorted(others, key=len, reverse=True))
+        self._networks.setdefault(network, {})[connection] = None
+        self._places[connection] = network
+        return None
+
+    def closed(self, connection: OpenConnection) -> None:
+        """Forget a connection that has ended."""
+        network = self._places.pop(connection, None)
+        if network is not None:
+            held = self._networks[network]
+            del held[connection]
+            if not held:
+                del self._networks[network]
+
+    def _make_room(self, held: dict[OpenConnection, None]) -> bool:
+        """End the oldest idle connection of a network; False where none is idle."""
+        idle = next((each for each in held if each.is_idle), None)
+        if idle is None:
+            return False
+        self.ended["idle"] += 1
+        self.closed(idle)
+        idle.make_way()
+        return True
