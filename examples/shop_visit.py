@@ -18,16 +18,19 @@ import sys
 import time
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from http.cookiejar import CookieJar
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urljoin, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPCookieProcessor, Request, build_opener, urlopen
 
 PATIENCE = 60
 """Seconds to wait for an eSIM, or for more data."""
 DATA, USED_BYTES = 33, 300_000_000
 LEFT = re.compile(r"[\d.,]+\s[MG]B of [\d.,]+\s[MG]B left")
 ICCID = re.compile(r"\b89\d{16,20}\b")
+BROWSER = build_opener(HTTPCookieProcessor(CookieJar()))
+"""It keeps cookies: the page of an order opens in the browser that began it."""
 VOID = ("br", "col", "hr", "img", "input", "link", "meta")
 
 
@@ -95,7 +98,7 @@ def load(url: str, form: dict[str, str] | None = None) -> Page:
     """A page, or what a form leads to."""
     body = None if form is None else urlencode(form).encode()
     try:
-        with urlopen(Request(url, body, {"Accept-Language": "en", "Accept": "text/html"}), timeout=60) as answer:
+        with BROWSER.open(Request(url, body, {"Accept-Language": "en", "Accept": "text/html"}), timeout=60) as answer:
             return Page(answer.url, answer.read().decode(), int(answer.headers.get("Refresh", "0")))
     except HTTPError as refused:
         page = Page(url, refused.read().decode(errors="replace"), 0)

@@ -109,6 +109,7 @@ from operations.storefronts import (
     buyer_orders,
     hosted,
     order,
+    order_access_renewal,
     order_cancel,
     order_list,
     order_rollback,
@@ -287,6 +288,7 @@ CATALOGUE = Catalogue(
                 top_up_options,
                 order_usage,
                 buyer_erasure,
+                order_access_renewal,
             ),
         ),
         Toolset(

@@ -55,7 +55,9 @@ async def authenticate(
 ) -> Caller:
     """Who calls. Nothing here says what they may do."""
     auth = call.operation.auth
-    if auth in (Auth.PUBLIC, Auth.SIGNATURE, Auth.BRIDGE) or (auth is Auth.STOREFRONT_OPEN and not secrets.storefront.strip()):
+    if auth in (Auth.PUBLIC, Auth.SIGNATURE, Auth.BRIDGE):
+        return ANONYMOUS
+    if auth is Auth.STOREFRONT_OPEN and not secrets.storefront.strip() and (call.caller is None or call.caller.kind != "local"):
         return ANONYMOUS
     if call.caller is not None:
         return session_only(call, await lasting(call.caller, call.surface, directory, site, now), site)

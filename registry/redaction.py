@@ -8,7 +8,8 @@ SECRETS: Patterns = (
     (re.compile(r"ak_[A-Za-z0-9]{8,}"), "ak_***"),
     (re.compile(r"whsec_[A-Za-z0-9+/=_-]{8,}"), "whsec_***"),
     (re.compile(r"\b(rt|ac|ar|cs)_[A-Za-z0-9_-]{43}"), r"\1_***"),
-    (re.compile(r"\b(ord|tuc)_([0-9a-z]{4})[0-9a-z]{22}\b"), r"\1_\2***"),  # whoever has an order's id has its eSIM
+    (re.compile(r"(?i)ord_[0-9a-z]{22,26}"), "ord_***"),  # whoever has an order's token has its eSIM; also behind %2F, and cut short
+    (re.compile(r"\b(tuc)_([0-9a-z]{4})[0-9a-z]{22}\b"), r"\1_\2***"),
     (re.compile(r"(?i)bearer\s+[^\s,;\"']+"), "Bearer ***"),
     (re.compile(r"(?i)\b((?:access_)?token|key|secret|code)=[^&\s\"']+"), r"\1=***"),
     (re.compile(r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), "jwt ***"),

@@ -31,6 +31,7 @@ from storage.issuing.reconciling import held_issuances
 from storage.migrate import ensure_current
 from storage.people.accounts import leave_simulation
 from storage.people.directory import StoreDirectory
+from storage.secrets.rebinding import rebind_esims
 from storage.secrets.sealing import Keyring
 from storage.store import Store, open_store
 from storage.webhooks.listener import open_listener
@@ -98,6 +99,11 @@ class Service:
         """Say that this process lives; with `seed`, give an empty database its demo data where that is switched on."""
         await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
         self.renewed = self.clock.monotonic()
+        left = await rebind_esims(self.store, self.pipeline.deps.keyring)
+        if left:
+            self.report(
+                f"{left} eSIMs of orders cannot be opened with this keyring, and their rows hold an old id: put the missing key back"
+            )
         if self.upstream.simulation is None and await self.store.write(leave_simulation):
             self.report(
                 "the demo organisation's account was simulated, so it is not connected any more: `reseller org connect` connects it"

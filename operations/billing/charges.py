@@ -31,7 +31,7 @@ EXAMPLE: LinkedCharge = {
     "payment_intent": "pi_3QxAbCdEfGhIjKlM",
     "application_fee": "fee_1QxAbCdEfGhIjKlM",
     "invoice": None,
-    "order": "ord_01k0a8w7zv6q4k3m2n1p0r9s8t",
+    "order": "onr_01k0a8w7zv6q4k3m2n1p0r9s8t",
     "created": 1795255200,
     "refunds": ["re_3QxAbCdEfGhIjKlM"],
     "disputes": [],
@@ -48,7 +48,8 @@ EXAMPLE: LinkedCharge = {
 async def operator_billing_list_charges(ctx: Ctx, params: RecordPage) -> ListOf[LinkedCharge]:
     """List payments into your connected account, newest first.
 
-    Amounts are minor units. Empty while no account is connected. `invoice` and `order` name what a charge paid.
+    Amounts are minor units. Empty while no account is connected. `invoice` and `order` name what a charge paid: an order by its
+    number, which opens nothing.
 
     The list is what the processor has told so far: a charge is there a moment after it was made.
     """

@@ -13,9 +13,11 @@ from registry.errors import NotFound
 from registry.limits import Role, Scope
 from registry.model import Input
 from registry.operation import Example, operation
+from registry.order_numbers import IS_TOKEN
 from storage.connection import Connection
 from storage.secrets.sealing import Keyring
 from storage.shop.buyer_erasure import SealedMail, erase_address, sealed_mails, withdraw_mail
+from storage.shop.order_access import token_digest, token_digests
 from storage.shop.storefronts import Storefront, find_storefront
 
 
@@ -84,18 +86,22 @@ def erase(connection: Connection, *, storefront: str, organisation: str, email: 
     rows = erase_address(connection, storefront=storefront, organisation=organisation, email=email)
     if rows:
         orders = {row.top_up_of or row.id for row in rows}
+        links = frozenset[str]().union(*(token_digests(connection, order=order) for order in orders))
         for mail in sealed_mails(connection):
-            if is_about(mail, email, orders, keyring):
+            if is_about(mail, email, links, keyring):
                 withdraw_mail(connection, mail=mail.id)
     return {"object": "storefront.erasure", "storefront": storefront, "erased": len(rows)}
 
 
-def is_about(mail: SealedMail, email: str, orders: Collection[str], keyring: Keyring) -> bool:
-    """Whether a mail tells this buyer of one of these orders. One that no key of ours opens is never sent, and nobody can read it."""
+def is_about(mail: SealedMail, email: str, links: Collection[str], keyring: Keyring) -> bool:
+    """Whether a mail tells this buyer of an order that it links to: `links` are the digests of all tokens of the buyer's orders.
+
+    A mail that no key of ours opens is never sent, and nobody can read it.
+    """
     from cryptography.exceptions import InvalidTag  # slow to import
 
     try:
         letter = open_letter(mail.id, mail.sealed, keyring)
     except (ValueError, InvalidTag):
         return False
-    return normal(letter.to) == email and any(order in letter.text for order in orders)
+    return normal(letter.to) == email and any(token_digest(token) in links for token in IS_TOKEN.findall(letter.text))

@@ -2,7 +2,7 @@
 
 from operations.deps import Ctx
 from operations.services.people.addresses import Email, normal
-from operations.storefronts.order_example import READY
+from operations.storefronts.order_example import NUMBER, READY
 from operations.storefronts.order_list import Slug, after
 from operations.storefronts.order_shape import Order, whole_shown
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
@@ -12,7 +12,7 @@ from registry.model import Input
 from registry.operation import Auth, Example, operation
 from storage.connection import Connection
 from storage.shop.order_lists import WholeOrder, orders_of_buyer
-from storage.shop.storefronts import Storefront, published
+from storage.shop.storefronts import Storefront, published_at
 
 
 class BuyerPage(Input):
@@ -25,8 +25,8 @@ class BuyerPage(Input):
 
 
 async def published_shop(ctx: Ctx, params: BuyerPage) -> Storefront:
-    """A shop that everybody sees; a draft is not found."""
-    shop = await ctx.deps.store.read(published, slug=params.storefront)
+    """A shop that everybody sees, by a slug that it has or had; a draft is not found."""
+    shop = await ctx.deps.store.read(published_at, slug=params.storefront)
     if shop is None:
         raise NotFound("There is no published storefront with this slug", param="storefront", hint="Name the slug in the shop's address")
     ctx.act_for(shop.organisation)
@@ -45,7 +45,7 @@ async def published_shop(ctx: Ctx, params: BuyerPage) -> Storefront:
         Example(
             "A buyer's orders",
             {"storefront": "fjord-travel", "email": "ada@example.com"},
-            {"object": "list", "data": [READY], "has_more": False},
+            {"object": "list", "data": [{**READY, "id": NUMBER}], "has_more": False},
         )
     ],
 )
@@ -54,7 +54,8 @@ async def list_storefront_buyer_orders(ctx: Ctx, params: BuyerPage, shop: Storef
 
     The storefront key is needed always: an address alone opens nothing. Make sure that whoever asks owns the address.
 
-    Each is the order itself, with what installs its eSIM. Addresses are compared in lower case.
+    Each is the order itself, with what installs its eSIM. `id` is its number, which the storefront key opens.
+    Addresses are compared in lower case.
     """
     rows = await ctx.deps.store.read(page_of_buyer, shop=shop, params=params)
     return page([whole_shown(ctx.deps.keyring, row) for row in rows], params.limit)

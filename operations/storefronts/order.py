@@ -24,10 +24,12 @@ from storage.shop.order_lists import WholeOrder
 async def get_storefront_order(ctx: Ctx, params: OrderRef, order: WholeOrder) -> Order:
     """Get one order: where it stands and, once it is ready, its eSIM.
 
-    The id is the only secret where no storefront key is set. `esim` is null before ready, and after a roll-back.
+    Without a storefront key its access token, from the link in the buyer's mail, opens it; with the key its `number` does as well.
+    `id` is what you named it by.
+
+    `esim` is null before ready, and after a roll-back.
 
     An order begins as `pending_payment`; `paid` and `provisioning` take seconds. `needs_review`: whether an eSIM was drawn is being
     found out. `failed` says why in `error`, and what was paid goes back. The activation code is worth the eSIM: keep it out of logs.
     """
-    del params
-    return whole_shown(ctx.deps.keyring, order)
+    return whole_shown(ctx.deps.keyring, order, named=params.order_id)

@@ -42,11 +42,10 @@ async def cancel_storefront_order(ctx: Ctx, params: OrderRef, order: WholeOrder)
     was paid for can be cancelled, a failed one too; one that was not is 409 `order_not_paid`. A top-up that was paid for before is
     added all the same.
     """
-    del params
-    return await ctx.settle_result(cancelled, order=order.row.id, keyring=ctx.deps.keyring, now=ctx.now)
+    return await ctx.settle_result(cancelled, order=order.row.id, named=params.order_id, keyring=ctx.deps.keyring, now=ctx.now)
 
 
-def cancelled(connection: Connection, *, order: str, keyring: Keyring, now: float) -> Order:
+def cancelled(connection: Connection, *, order: str, named: str, keyring: Keyring, now: float) -> Order:
     """The order with the time at which it was cancelled, by this call or by one before."""
     cancel_order(connection, order=order, now=now)
     found = whole_order(connection, order=order)
@@ -57,4 +56,4 @@ def cancelled(connection: Connection, *, order: str, keyring: Keyring, now: floa
             "This order was not paid for, so there is nothing to cancel",
             hint="Leave it: what is not paid for is not delivered, and is forgotten after 30 days",
         )
-    return whole_shown(keyring, found)
+    return whole_shown(keyring, found, named=named)

@@ -3,11 +3,13 @@
 from operations.storefronts.order_shape import Order, SoldPlan
 
 ORDER = "ord_7m2q9k4xb1zdp0rt5v8w3y6h2n"
+NUMBER = "onr_01k0a8w7zv6q4k3m2n1p0r9s8t"
 TOP_UP = "tuc_3k8t1v6w9x2y5z7a4b0c8d1e6f"
 SOLD: SoldPlan = {"slug": "nordic-1gb", "name": "Nordic 1 GB", "data_mb": 1000, "validity_days": 30, "countries": ["DK", "NO", "SE"]}
 READY: Order = {
     "id": ORDER,
     "object": "storefront.order",
+    "number": NUMBER,
     "storefront": "fjord-travel",
     "plan": SOLD,
     "status": "ready",

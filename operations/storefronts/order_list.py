@@ -7,7 +7,8 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.people.addresses import Email, normal
-from operations.storefronts.order_example import ORDER
+from operations.services.shop.order_opening import number_of
+from operations.storefronts.order_example import NUMBER
 from operations.storefronts.order_shape import RefundStatus, moment, plan_sold, refund_of
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import BadRequest, NotFound
@@ -34,7 +35,7 @@ class OrderPage(Input):
 class OrderEntry(TypedDict):
     """An order in short. Times are RFC 3339 UTC."""
 
-    id: str
+    id: Annotated[str, Field(description="The order's number, onr_...; opens nothing by itself")]
     object: Literal["storefront.order"]
     storefront: Annotated[str, Field(description="Slug of the shop")]
     plan: Annotated[str, Field(description="Slug of the plan as it was sold")]
@@ -50,7 +51,7 @@ class OrderEntry(TypedDict):
 
 
 ENTRY: OrderEntry = {
-    "id": ORDER,
+    "id": NUMBER,
     "object": "storefront.order",
     "storefront": "fjord-travel",
     "plan": "nordic-1gb",
@@ -78,8 +79,8 @@ async def list_storefront_orders(ctx: Ctx, params: OrderPage) -> ListOf[OrderEnt
 
     Orders that nobody paid for are left out, unless `status` is pending_payment. `needs_review` and a `refund` that failed want you.
 
-    An ICCID, a code or a buyer's address is in none of them. An id is a secret of its buyer's: it opens the order where no
-    storefront key is set.
+    An ICCID, a code or a buyer's address is in none of them. `id` is the order's number, which opens nothing: the token that does is
+    the buyer's alone.
     """
     rows = await ctx.deps.store.read(page_of_orders, organisation=ctx.organisation, params=params)
     return page([entry_of(row) for row in rows], params.limit)
@@ -105,7 +106,8 @@ def page_of_orders(connection: Connection, *, organisation: str, params: OrderPa
 
 def after(connection: Connection, organisation: str, order: str | None) -> Place:
     """The place behind which the page begins."""
-    found = FIRST if order is None else place_of(connection, organisation=organisation, order=order)
+    named = None if order is None else number_of(connection, named=order)
+    found = FIRST if named is None else place_of(connection, organisation=organisation, order=named)
     if found is None:
         raise BadRequest(
             "starting_after: there is no order with this id",

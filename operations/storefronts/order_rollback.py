@@ -69,11 +69,11 @@ async def rollback_storefront_order(ctx: Ctx, params: OrderRef, held: Held) -> O
     is `rollback_unknown`, its eSIM is never issued again by itself, and a person has to settle it. Any other 502 changed nothing. A
     profile that was downloaded does not return to stock. The storefront key is needed always.
     """
-    del params
     order, row, line = held
     if status_of(order.row) == "rolled_back":
-        return whole_shown(ctx.deps.keyring, order)
-    concluded = await roll_back(ctx, *require_ready(order, row, line), partial(order_shown, keyring=ctx.deps.keyring))
+        return whole_shown(ctx.deps.keyring, order, named=params.order_id)
+    answer = partial(order_shown, named=params.order_id, keyring=ctx.deps.keyring)
+    concluded = await roll_back(ctx, *require_ready(order, row, line), answer)
     ctx.deps.wake_worker()
     return concluded.body
 
@@ -100,9 +100,9 @@ def require_ready(order: WholeOrder, row: IssuanceRow | None, line: Line | None)
     return line, row
 
 
-def order_shown(connection: Connection, row: IssuanceRow, *, keyring: Keyring) -> Order:
+def order_shown(connection: Connection, row: IssuanceRow, *, named: str, keyring: Keyring) -> Order:
     """The order as it is in the transaction that ends the roll-back."""
     found = whole_order(connection, order=row.key)
     if found is None:
         raise RuntimeError("an order that was read just now is not there")
-    return whole_shown(keyring, found)
+    return whole_shown(keyring, found, named=named)

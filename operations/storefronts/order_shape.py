@@ -61,8 +61,9 @@ class OrderTopUp(TypedDict):
 class Order(TypedDict):
     """An order. `error` while it is failed or needs a person's look; `esim` while it is the buyer's. Times are RFC 3339 UTC."""
 
-    id: Annotated[str, Field(description="ord_...")]
+    id: Annotated[str, Field(description="What it was named by: its access token, ord_..., or its number; in a list its number")]
     object: Literal["storefront.order"]
+    number: Annotated[str, Field(description="onr_...; names the order to the shop, and opens nothing")]
     storefront: Annotated[str, Field(description="Slug of the shop")]
     plan: SoldPlan
     status: OrderStatus
@@ -89,16 +90,17 @@ MESSAGES: Mapping[str, str] = {
 REFUNDS: Mapping[str, RefundStatus] = {"done": "succeeded", "failed": "failed"}
 
 
-def whole_shown(keyring: Keyring, order: WholeOrder) -> Order:
-    """An order that was read whole."""
-    return order_of(keyring, order.row, order.shop, order.top_ups)
+def whole_shown(keyring: Keyring, order: WholeOrder, *, named: str | None = None) -> Order:
+    """An order that was read whole. `named`: what its reader named it by; without it, its number."""
+    return order_of(keyring, order.row, order.shop, order.top_ups, named or order.row.id)
 
 
-def order_of(keyring: Keyring, row: OrderRow, shop_slug: str, top_ups: Sequence[OrderRow]) -> Order:
+def order_of(keyring: Keyring, row: OrderRow, shop_slug: str, top_ups: Sequence[OrderRow], named: str) -> Order:
     """A stored order, its eSIM unsealed while it is the buyer's."""
     return {
-        "id": row.id,
+        "id": named,
         "object": "storefront.order",
+        "number": row.id,
         "storefront": shop_slug,
         "plan": plan_sold(row),
         "status": status_of(row),
@@ -135,7 +137,7 @@ def esim_of_order(keyring: Keyring, row: OrderRow) -> Esim | None:
     """Nothing once it went back: the next one to have it is another buyer."""
     if status_of(row) not in HELD or row.iccid is None or row.esim is None:
         return None
-    return esim_of(open_profile(row.iccid, row.esim, keyring=keyring, organisation=row.organisation, intent=row.id))
+    return esim_of(open_profile(row.iccid, row.esim, keyring=keyring, organisation=row.organisation, intent=row.esim_binding or row.id))
 
 
 def refund_of(row: OrderRow) -> OrderRefund | None:

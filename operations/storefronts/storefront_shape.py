@@ -197,4 +197,4 @@ def no_such_storefront(param: str = "id") -> NotFound:
 
 def slug_taken(slug: str) -> SlugTaken:
     """Choice: whoever has it is not named."""
-    return SlugTaken(f"Another shop has the slug {slug}; nothing was changed", param="slug", hint="Choose another slug")
+    return SlugTaken(f"Another shop has the slug {slug}, or had it; nothing was changed", param="slug", hint="Choose another slug")

@@ -32,7 +32,7 @@ from registry.limits import Scope
 from registry.operation import Example, operation
 from storage.connection import Connection
 from storage.shop.storefront_plans import count_plans
-from storage.shop.storefronts import Storefront, find_storefront, hold_storefront, slug_is_taken, write_storefront
+from storage.shop.storefronts import Storefront, find_storefront, hold_storefront, slug_is_taken, take_address, write_storefront
 
 KEPT = Field(json_schema_extra=without_default)
 
@@ -88,7 +88,9 @@ async def own_storefront(ctx: Ctx, params: StorefrontRef) -> Storefront:
 async def update_storefront(ctx: Ctx, params: StorefrontChange, row: Storefront) -> ShownStorefront:
     """Change a shop, open it to buyers (`published`) or close it (`draft`).
 
-    What is left out stays; null clears tagline, logo, accent and support_email. A new slug takes the old address away.
+    What is left out stays; null clears tagline, logo, accent and support_email. A new slug takes the old address off the web.
+
+    An address that was yours once stays yours: no other organisation gets it, and the links in your buyers' mails go on working.
 
     The currency cannot change once the shop has a plan (409 `storefront_has_plans`). Orders that were paid are not touched by anything
     that is changed here.
@@ -110,7 +112,9 @@ def change(connection: Connection, *, storefront: str, organisation: str, given:
             param="currency",
             hint="Make another storefront for another currency: create_storefront",
         )
-    if wanted.slug != row.slug and slug_is_taken(connection, slug=wanted.slug, storefront=row.id):
+    if wanted.slug != row.slug and (
+        slug_is_taken(connection, slug=wanted.slug, storefront=row.id) or not take_address(connection, row=wanted, now=now)
+    ):
         raise slug_taken(wanted.slug)
     wanted = wanted._replace(updated=int(now))
     write_storefront(connection, row=wanted)

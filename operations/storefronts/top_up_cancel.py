@@ -30,7 +30,7 @@ class TopUpCheckout(TypedDict):
 
     id: Annotated[str, Field(description="tuc_...")]
     object: Literal["storefront.top_up_checkout"]
-    order: str
+    order: Annotated[str, Field(description="What you named the order by")]
     status: Literal["expired"]
 
 
@@ -77,9 +77,8 @@ async def cancel_top_up_checkout(ctx: Ctx, params: TopUpRef, top_up: OrderRow) -
     Paid or not is asked of the payment processor, not guessed: 502 `payment_state_unverifiable` where it does not say, or where a
     payment is under way; nothing was changed then, and the call may be repeated.
     """
-    del params
     await close(ctx, top_up)
-    return {"id": top_up.id, "object": "storefront.top_up_checkout", "order": top_up.top_up_of or "", "status": "expired"}
+    return {"id": top_up.id, "object": "storefront.top_up_checkout", "order": params.order_id, "status": "expired"}
 
 
 async def close(ctx: Ctx, top_up: OrderRow) -> None:

@@ -16,16 +16,17 @@ from operations.services.network.package_window import PackageWindow
 from operations.services.network.reached import Upstream
 from operations.services.network.templates import find_template
 from operations.services.network.upstream import reach
+from operations.services.shop.order_opening import issuance_named
 from registry.errors import BadRequest, Conflict, EndOfLife, NotFound, OcsError
-from registry.idempotency_key import LONGEST, spellings
+from registry.idempotency_key import LONGEST
 from registry.limits import Scope
 from registry.model import CamelInput
 from registry.operation import Example, Once, operation
 from registry.policy import stamp
-from storage.issuing.issuance import IssuanceRow, find_issuance, find_spelled
+from storage.issuing.issuance import IssuanceRow, find_issuance
 
 MOST = 9_007_199_254_740_991
-OURS = ("ord_", "cni_")
+OURS = ("onr_", "ord_", "cni_")
 KEY = "order-1042"
 
 
@@ -45,7 +46,7 @@ class IssuanceRef(CamelInput):
             max_length=LONGEST,
             pattern=r"^[\x21-\x7e]+$",
             alias="idempotencyKey",
-            description="Its idempotency key, or an intent's or order's id.",
+            description="Its idempotency key, an intent's id, or an order's number.",
         ),
     ]
 
@@ -67,7 +68,7 @@ async def own_account(ctx: Ctx, params: FromInventory) -> Upstream:
         raise BadRequest(
             f"X-Idempotency-Key: begins with {key[:4]}, which is kept for the service's own issuances",
             param="idempotency_key",
-            hint="Choose keys that do not begin with ord_ or cni_, such as a UUID",
+            hint="Choose keys that do not begin with onr_, ord_ or cni_, such as a UUID",
         )
     upstream = await reach(ctx)
     if not await upstream.owns_account(params.account_id):
@@ -118,7 +119,7 @@ async def issue_esim_from_inventory(ctx: Ctx, params: FromInventory, upstream: U
     Without a window the package runs from its first use. A key is sent to the charging system at most once, whatever happens: an
     unknown outcome is settled from what the account's stock shows, and never tried again. When that proves nothing for 24 hours, a
     person at the service settles it (MANUAL_RECONCILIATION_REQUIRED). The answer holds what installs the eSIM: keep it as you would
-    a password. `esim.issued` goes to your webhook endpoints. Keys may not begin with `ord_` or `cni_`.
+    a password. `esim.issued` goes to your webhook endpoints. Keys may not begin with `onr_`, `ord_` or `cni_`.
     """
     require_time_left(params, ctx.now)
     await find_template(upstream, params.package_template_id, "packageTemplateId")
@@ -155,7 +156,7 @@ class OwnIssuance(NamedTuple):
 
 async def own_issuance(ctx: Ctx, params: IssuanceRef) -> OwnIssuance:
     """The row, of an account that still is the caller's, and of a line that still is there; a foreign one is not found."""
-    row = await ctx.deps.store.read(find_spelled, organisation=ctx.organisation, keys=spellings(params.issuance_key))
+    row = await ctx.deps.store.read(issuance_named, organisation=ctx.organisation, named=params.issuance_key)
     if row is None:
         raise no_such_issuance()
     ctx.same_as(params.model_copy(update={"issuance_key": row.key}))

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
 
+from registry.order_numbers import without_tokens
 from storage.connection import Connection
 from storage.money.money_tables import PaymentAttemptTable
 from storage.statement import Command, Query, table
@@ -59,11 +60,15 @@ OF_ACCOUNT = Query(
     .order_by(ATTEMPT.c.created, ATTEMPT.c.id)
     .limit(sa.bindparam("most")),
 )
-SETTLE = Command(
+SETTLE = Query(
+    PaymentAttempt,
     sa.update(ATTEMPT)
     .where(ATTEMPT.c.id == sa.bindparam("attempt"), UNSETTLED)
     .values(state=sa.bindparam("to"), made=sa.bindparam("found"), updated=sa.bindparam("now"))
+    .returning(*COLUMNS),
 )
+# Refunds that were begun before orders had numbers: their keys hold what opens the order, and are needed until nothing is sent any more.
+HIDE_TOKEN = Command(sa.update(ATTEMPT).where(ATTEMPT.c.id == sa.bindparam("attempt")).values(processor_key=sa.bindparam("shown")))
 TOUCH = Query(
     PaymentAttempt,
     sa.update(ATTEMPT)
@@ -101,7 +106,12 @@ def open_attempts(connection: Connection, *, account: str, most: int) -> list[Pa
 
 def settle_attempt(connection: Connection, *, attempt: str, state: State, made: str | None, now: float) -> bool:
     """Say what came of it; False when that was said before."""
-    return connection.run(SETTLE, attempt=attempt, to=state, found=made, now=int(now)) == 1
+    settled = connection.first(SETTLE, attempt=attempt, to=state, found=made, now=int(now))
+    if settled is None:
+        return False
+    if settled.state not in OPEN and (shown := without_tokens(settled.processor_key)) != settled.processor_key:
+        connection.run(HIDE_TOKEN, attempt=attempt, shown=shown)
+    return True
 
 
 def touch_attempt(connection: Connection, *, attempt: str, now: float) -> PaymentAttempt | None:

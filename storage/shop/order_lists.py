@@ -95,7 +95,7 @@ SHOPS = Query(
 
 
 def whole_order(connection: Connection, *, order: str) -> WholeOrder | None:
-    """An order by its id; nothing for a top-up's, which is no order."""
+    """An order by its number; nothing for a top-up's, which is no order."""
     row = find_order(connection, order=order)
     if row is None or row.top_up_of is not None:
         return None

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from storage.connection import Connection
 from storage.issuing.issuance import ISSUANCE, UNSETTLED
+from storage.shop.order_access import forget_access
 from storage.shop.orders import COLUMNS, JOINED, ORDER, OrderRow
 from storage.statement import Command, Query, Value, unindexed
 
@@ -121,6 +122,7 @@ READY = Query(
         code=None,
         iccid=sa.bindparam("has"),
         esim=sa.bindparam("sealed"),
+        esim_binding=None,
         package_id=sa.bindparam("package"),
         ready_at=NOW,
         due_ms=None,
@@ -234,7 +236,10 @@ PENDING = Query(
     .order_by(ORDER.c.created.desc())
     .limit(sa.bindparam("most")),
 )
-FORGET = Command(sa.delete(ORDER).where(ORDER.c.status == "pending_payment", ORDER.c.updated < sa.bindparam("before_then")))
+FORGET = Query(
+    Moved,
+    sa.delete(ORDER).where(ORDER.c.status == "pending_payment", ORDER.c.updated < sa.bindparam("before_then")).returning(ORDER.c.id),
+)
 
 
 def due_places(connection: Connection, *, now_ms: int) -> list[str]:
@@ -356,5 +361,8 @@ def pending_orders(connection: Connection, *, account: str, most: int) -> list[O
 
 
 def sweep_pending(connection: Connection, *, before: float) -> int:
-    """Forget what was never paid; how many there were."""
-    return connection.run(FORGET, before_then=before)
+    """Forget what was never paid, and what would open it; how many there were."""
+    gone = [row.id for row in connection.all(FORGET, before_then=before)]
+    if gone:
+        forget_access(connection, orders=gone)
+    return len(gone)

@@ -57,6 +57,7 @@ class OrderRow(NamedTuple):
     paid_at: float | None
     iccid: str | None
     esim: str | None
+    esim_binding: str | None
     package_id: int | None
     before: str | None
     refund: str | None
@@ -107,7 +108,7 @@ def name_session(connection: Connection, *, order: str, session: str, ends: int,
 
 
 def find_order(connection: Connection, *, order: str) -> OrderRow | None:
-    """An order or a top-up by its id, which may be all that its reader has to show."""
+    """An order or a top-up by its number."""
     return connection.first(FIND, named=order)
 
 

@@ -54,10 +54,12 @@ class StorefrontPlanTable(Named, table=True):
 
 
 class StorefrontOrderTable(Named, table=True):
-    """What a buyer ordered: an eSIM (ord_), or more data for one (tuc_, where `top_up_of` names the order).
+    """What a buyer ordered: an eSIM, or more data for one. `id` is its number, onr_ or tuc_, which opens nothing; a top-up's `top_up_of`
+    is the number of its order.
 
     `status`: pending_payment, paid, provisioning, ready, failed or needs_review; what becomes of a ready eSIM afterwards is told by the
-    ledger's row, whose key is the order's id. `bought` is the plan as it was sold. `payee` is the account at the payment processor,
+    ledger's row, whose key is the order's number. `esim` is sealed to the number, or to `esim_binding` where that is set. `bought` is the
+    plan as it was sold. `payee` is the account at the payment processor,
     `session` the checkout there. `refund`: null, owed, sending, unknown, done or failed. `before` is what was noted of the line
     before a top-up was sent (operations/services/shop/top_up_evidence.py). `owner` is the process that sends it, `lease` who works on it,
     `due_ms` when somebody is to look at it next.
@@ -85,6 +87,7 @@ class StorefrontOrderTable(Named, table=True):
     paid_at: float | None = Field(default=None, sa_type=sa.Double)
     iccid: str | None = Field(default=None, sa_type=sa.Text)
     esim: str | None = Field(default=None, sa_type=sa.Text)
+    esim_binding: str | None = Field(default=None, sa_type=sa.Text)
     package_id: int | None = Field(default=None, sa_type=sa.BigInteger)
     before: str | None = Field(default=None, sa_type=sa.Text)
     refund: str | None = Field(default=None, sa_type=sa.Text)
@@ -110,4 +113,29 @@ class StorefrontOrderTable(Named, table=True):
             postgresql_where=sa.text("due_ms IS NOT NULL"),
         ),
         sa.Index("storefront_order_status", "status", "updated"),
+        sa.Index(
+            "storefront_order_binding",
+            "esim_binding",
+            sqlite_where=sa.text("esim_binding IS NOT NULL"),
+            postgresql_where=sa.text("esim_binding IS NOT NULL"),
+        ),
     )
+
+
+class OrderAccessTable(Named, table=True):
+    """An access token of an order, as its SHA-256 in hexadecimal. `storefront_order` is the order's number, `ended_at` when it ended."""
+
+    digest: str = Field(primary_key=True, sa_type=sa.Text)
+    storefront_order: str = Field(sa_type=sa.Text)
+    created: float = Field(sa_type=sa.Double)
+    ended_at: float | None = Field(default=None, sa_type=sa.Double)
+    __table_args__ = (sa.Index("order_access_order", "storefront_order"),)
+
+
+class StorefrontAddressTable(Named, table=True):
+    """An address that a shop has or had: it stays its organisation's, so that its buyers' links never lead to another's shop."""
+
+    slug: str = Field(primary_key=True, sa_type=sa.Text)
+    organisation: str = Field(sa_type=sa.Text)
+    storefront: str = Field(sa_type=sa.Text)
+    created: int = Field(sa_type=sa.BigInteger)

@@ -6,10 +6,10 @@ import sqlalchemy as sa
 
 from storage.connection import Connection
 from storage.schema import OrganisationTable
-from storage.shop.shop_tables import StorefrontTable
+from storage.shop.shop_tables import StorefrontAddressTable, StorefrontTable
 from storage.statement import Command, Query, table
 
-STOREFRONT, ORGANISATION = table(StorefrontTable), table(OrganisationTable)
+STOREFRONT, ORGANISATION, ADDRESS = table(StorefrontTable), table(OrganisationTable), table(StorefrontAddressTable)
 # Sorts behind every id: z is the last character of their alphabet.
 AFTER_ALL = "sf_" + "z" * 27
 
@@ -43,6 +43,13 @@ class Count(NamedTuple):
     held: int
 
 
+class Address(NamedTuple):
+    """Whose address it is, and of which shop it was last."""
+
+    organisation: str
+    storefront: str
+
+
 COLUMNS = tuple(STOREFRONT.c[name] for name in Storefront._fields)
 ROWS = sa.select(*COLUMNS)
 THIS, OF = STOREFRONT.c.id == sa.bindparam("storefront"), STOREFRONT.c.organisation == sa.bindparam("organisation")
@@ -68,6 +75,27 @@ INSERT = Query(
         .returning(STOREFRONT.c.id)
     ),
 )
+AT_ADDRESS = Query(
+    Storefront,
+    sa.select(*COLUMNS)
+    .select_from(
+        ADDRESS.join(STOREFRONT, (STOREFRONT.c.id == ADDRESS.c.storefront) & (STOREFRONT.c.organisation == ADDRESS.c.organisation))
+    )
+    .where(ADDRESS.c.slug == sa.bindparam("slug"), STOREFRONT.c.status == "published"),
+)
+TAKE_ADDRESS = Query(
+    Address,
+    lambda dialect: (
+        dialect.insert(ADDRESS)
+        .values({name: sa.bindparam(name) for name in ("slug", "organisation", "storefront", "created")})
+        .on_conflict_do_update(
+            index_elements=["slug"],
+            set_={"storefront": sa.bindparam("storefront")},
+            where=ADDRESS.c.organisation == sa.bindparam("organisation"),
+        )
+        .returning(ADDRESS.c.organisation, ADDRESS.c.storefront)
+    ),
+)
 CHANGEABLE = ("slug", "name", "tagline", "logo", "accent", "support_email", "currency", "status", "updated")
 WRITE = Command(
     sa.update(STOREFRONT).where(STOREFRONT.c.id == sa.bindparam("named")).values({name: sa.bindparam(name) for name in CHANGEABLE})
@@ -75,8 +103,16 @@ WRITE = Command(
 
 
 def insert_storefront(connection: Connection, *, row: Storefront) -> bool:
-    """Keep a new shop. False: its slug is another's."""
+    """Stores a new shop. False: its slug is another shop's, or was another organisation's."""
+    if not take_address(connection, row=row, now=row.created):
+        return False
     return connection.first(INSERT, **row._asdict()) is not None
+
+
+def take_address(connection: Connection, *, row: Storefront, now: float) -> bool:
+    """The shop's slug is its organisation's from now on, for ever. False: it is another's, also of one whose shops are elsewhere now."""
+    named = {"slug": row.slug, "organisation": row.organisation, "storefront": row.id}
+    return connection.first(TAKE_ADDRESS, **named, created=int(now)) is not None
 
 
 def hold_number(connection: Connection, *, organisation: str) -> int:
@@ -104,6 +140,11 @@ def storefront_of(connection: Connection, *, storefront: str) -> Storefront | No
 def published(connection: Connection, *, slug: str) -> Storefront | None:
     """The shop that everybody sees under this slug; drafts are nobody's."""
     return connection.first(PUBLISHED, slug=slug)
+
+
+def published_at(connection: Connection, *, slug: str) -> Storefront | None:
+    """The published shop that has this slug, else the one that had it last."""
+    return published(connection, slug=slug) or connection.first(AT_ADDRESS, slug=slug)
 
 
 def list_storefronts(connection: Connection, *, organisation: str, after: str | None, most: int) -> list[Storefront]:

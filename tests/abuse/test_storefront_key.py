@@ -48,7 +48,7 @@ async def test_without_a_key_the_list_and_the_roll_back_are_shut_whatever_is_sho
         assert await refusals(shop, "GET", LIST, headers) == []
         assert await refusals(shop, "DELETE", f"/api/orders/{id}", headers) == []
         assert (await shop.stored(id)).ledger == "issued"
-        assert (await shop.buyer.get(f"/api/orders/{id}")).json()["status"] == "ready"
+        assert (await shop.buyer.get(f"/api/orders/{await shop.opener(id)}")).json()["status"] == "ready"
 
 
 async def test_with_a_key_everything_of_orders_is_shut_to_whoever_shows_another_or_none(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ async def slug(world: World, who: Credentials) -> Input:
 async def order(world: World, who: Credentials) -> Input:
     """A ready order; its profile was installed, so that rolling it back is one write."""
     made, now, store = await plan(world, who), world.clock.now(), world.store
-    id, token = world.ids.secret("ord_"), world.ids.new("lse_")
+    id, token = world.ids.new("onr_"), world.ids.new("lse_")
     await store.write(insert_order, order=new_order(who, id, made["id"], None, "acct_none", now))
     await store.write(pay_order, order=id, paid=Paid("ada@example.com", "pi_1", 1490, None), now=now)
     await store.write(claim_order, organisation=who.organisation, token=token, now_ms=int(now * 1000))
@@ -56,6 +56,11 @@ async def order(world: World, who: Credentials) -> Input:
     sealed = seal_profile(profile, keyring=keyring, organisation=who.organisation, intent=id)
     await store.write(make_ready, order=id, esim=Esim(line.iccid, sealed, package), now=now)
     return {"orderId": id}
+
+
+async def numbered(world: World, who: Credentials) -> Input:
+    """A ready order, by its number."""
+    return {"number": (await order(world, who))["orderId"]}
 
 
 def new_order(who: Credentials, id: str, shop: str, top_up_of: str | None, payee: str, now: float) -> NewOrder:
@@ -97,4 +102,5 @@ ORDERS = {
     "get_storefront_order_top_up_options": order,
     "get_storefront_order_usage": order,
     "erase_buyer": shop_by_id,
+    "renew_storefront_order_access": numbered,
 }

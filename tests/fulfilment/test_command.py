@@ -1,9 +1,22 @@
-"""`reseller storefront settle` as a person uses it."""
+"""`reseller storefront settle` and `reseller orders renew-access` as a person uses them."""
 
+import asyncio
 from pathlib import Path
 
-from tests.cli.reseller import refused
-from tests.databases import migrated_sqlite
+import orjson
+
+from operations.services.shop.order_opening import new_token
+from registry.clock import SystemClock
+from registry.ids import SystemIds
+from registry.limits import Role, Tier
+from storage.people.accounts import add_member, create_organisation, create_person
+from storage.shop.order_access import order_of_token
+from storage.store import open_store
+from tests.cli.reseller import refused, said
+from tests.databases import migrated_sqlite, sqlite_url
+from tests.kill.orders import insert_paid
+from tests.simulation.shops import open_shop
+from tests.top_ups.counter import read_notes
 
 WORDS = ("storefront", "settle")
 
@@ -15,3 +28,41 @@ def test_the_command_line_takes_one_word_and_says_what_is_wrong(tmp_path: Path) 
     unknown = refused(*WORDS, "ord_none", "--refund", "--by", "ann", "--data", tmp_path, cwd=tmp_path)
     assert [code for code, _ in (both, none, unknown)] == [2, 2, 1]
     assert "exactly one of --refund and --added" in both[1] and "There is no such order or top-up" in unknown[1]
+
+
+def test_access_is_renewed_by_the_number_of_the_order_or_by_its_id_of_before(tmp_path: Path) -> None:
+    number, store, ids, now = asyncio.run(sold(tmp_path)), open_store(sqlite_url(tmp_path)), SystemIds(SystemClock()), SystemClock().now()
+    token, unpaid = asyncio.run(store.write(new_token, ids=ids, order=number, now=now)), ids.new("onr_")
+    words = ("orders", "renew-access", "--by", "ann", "--data", tmp_path)
+    for named in (number, token):
+        assert said(*words, named, cwd=tmp_path) == f"{number}: its links are ended, and a new one is mailed to its buyer\n"
+        assert asyncio.run(store.read(order_of_token, token=token)) is None
+        assert asyncio.run(store.read(order_of_token, token=token, ended=True)) == number
+    code, message = refused(*words, unpaid, "ord_" + "0" * 26, cwd=tmp_path)
+    assert (code, message.count("There is no order with this number"), "ord_0" in message) == (1, 2, False)
+    rows = asyncio.run(store.read(read_notes))
+    assert [(row.operation, row.principal, row.surface, row.outcome) for row in rows] == [
+        ("renew_storefront_order_access", "ann", "cli", "renewed")
+    ] * 2
+    asyncio.run(store.aclose())
+
+
+def test_whoever_runs_the_service_reads_an_order_by_its_number(tmp_path: Path) -> None:
+    number = asyncio.run(sold(tmp_path))
+    words = ("call", "get_storefront_order", "--orderId", number, "--json", "--data", tmp_path)
+    for key in ("", "the-key-of-the-shops-server-0123456789"):
+        told = orjson.loads(said(*words, cwd=tmp_path, SERVICE_STOREFRONT_API_KEY=key))
+        assert (told["id"], told["number"], told["status"]) == (number, number, "paid")
+
+
+async def sold(folder: Path) -> str:
+    """The number of an order that was paid."""
+    store, ids, now = open_store(migrated_sqlite(folder)), SystemIds(SystemClock()), SystemClock().now()
+    number, person = ids.new("onr_"), ids.new("usr_")
+    await store.write(create_organisation, id="org_fjord", name="Fjord", tier=Tier.PRO, now=now)
+    await store.write(create_person, id=person, now=now, subject=None)
+    await store.write(add_member, person=person, organisation="org_fjord", role=Role.ADMIN, now=now)
+    shop = await store.write(open_shop, ids=ids, organisation="org_fjord", account=8101, now=now)
+    await store.write(insert_paid, id=number, shop=shop, plan=shop.plans[0], template=55010, now=now)
+    await store.aclose()
+    return number

@@ -38,7 +38,7 @@ async def paid_order(stage: Stage, shop: Shop) -> PaidOrder:
     tenant, now = stage.tenants[0], stage.network.clock.now()
     template = stage.network.next_template(tenant.account)
     assert template is not None
-    id = SystemIds(SystemClock()).secret("ord_")
+    id = SystemIds(SystemClock()).new("onr_")
     store = open_store(stage.url, pool=1)
     try:
         await store.write(insert_paid, id=id, shop=shop, plan=shop.plans[0], template=template, now=now)

@@ -16,6 +16,7 @@ from operations.catalogue import CATALOGUE
 from operations.services.issuing.errand import Debts, WorkerErrand
 from operations.services.issuing.ledger import Order, draw
 from operations.services.network.upstream import reach_for
+from operations.services.shop.order_opening import new_token
 from operations.services.shop.order_purpose import FULFIL, OrderPurpose
 from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
@@ -77,9 +78,9 @@ class Shop(Stage):
         return await self.world.store.write(put_plan, row=plan)
 
     async def order(self, *, top_up_of: str | None = None, shop: Storefront | None = None) -> str:
-        """Somebody is about to pay: its id."""
+        """Somebody is about to pay: its number."""
         shop = shop or self.row
-        id = self.world.ids.secret("ord_" if top_up_of is None else "tuc_")
+        id = self.world.ids.new("onr_") if top_up_of is None else self.world.ids.secret("tuc_")
         new = NewOrder(
             id=id,
             top_up_of=top_up_of,
@@ -97,6 +98,11 @@ class Shop(Stage):
         )
         await self.world.store.write(insert_order, order=new)
         return id
+
+    async def opener(self, order: str) -> str:
+        """What opens an order for somebody who shows nothing."""
+        now = self.world.clock.now()
+        return await self.world.store.write(new_token, ids=self.world.ids, order=order, now=now)
 
     async def checkout(self, order: str) -> str:
         """Its page at the processor: the session's id."""

@@ -91,7 +91,7 @@ async def test_the_key_is_asked_for_where_it_is_set(shop: Shop) -> None:
 
 
 async def test_where_no_key_is_set_the_id_cancels(open_door: Shop) -> None:
-    id = await open_door.ready()
+    id = await open_door.opener(await open_door.ready())
     assert (await cancel(open_door, id, open_door.buyer)).status_code == 200
     unknown = await cancel(open_door, "ord_" + "0" * 26, open_door.buyer)
     assert unknown.status_code == 404

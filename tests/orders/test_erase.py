@@ -32,7 +32,7 @@ async def erase(shop: Shop, email: str = ADA) -> httpx.Response:
 
 
 async def test_the_address_goes_and_the_rest_stays(shop: Shop) -> None:
-    id, failed, bo = await shop.ready(), await shop.failed(), await shop.ready(email="bo@example.com")
+    id, bo, failed = await shop.ready(), await shop.ready(email="bo@example.com"), await shop.failed()
     top_up = await shop.paid(top_up_of=id)
     before, rows = await shop.read(id), [await shop.stored(each) for each in (id, failed, top_up)]
     said = await erase(shop, "Ada@Example.COM")

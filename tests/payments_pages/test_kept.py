@@ -1,5 +1,6 @@
 """What the processor remembers over a restart, and what it does about a file that cannot be read."""
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,7 +8,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from clients.payments.port import Processor
+from clients.payments.records import NewCheckout
 from clients.sandbox.payments.sandbox import PaymentsSandbox
+from registry.order_numbers import former_number
 from tests.payments_pages.shop import Post
 from tests.world import HOST, SettableClock
 from transports.payments import SIMULATED_KEY, simulated_processor
@@ -109,3 +113,32 @@ async def test_a_file_whose_time_is_no_time_is_put_aside(tmp_path: Path) -> None
     async with opened(path, said).turn(writes=False) as state:
         assert state.at == SettableClock().now()
     assert len(said) == 1
+
+
+async def test_a_file_of_release_1_0_is_rid_of_what_opens_orders_when_it_is_read_and_knows_what_was_asked_before(tmp_path: Path) -> None:
+    path, token = tmp_path / "state.json", "ord_" + "7m2q9k4xb1zdp" * 2
+    number, there = former_number(token), "https://reseller.test/shop/fjord"
+    async with asked(opened(path)) as account:
+        processor = simulated_processor(first := opened(path))
+        page = NewCheckout(number, "Nordic", 900, "EUR", 9, f"{there}/orders/{number}", there, metadata={"order": number})
+        made = await processor.create_checkout(account, page)
+        [charge] = (await processor.list_charges(account, limit=10)).data
+        given = await refunded(processor, account, charge.id, f"order-refund:{number}")
+        path.write_text(path.read_text().replace(number, token))
+        assert len(re.findall(token, path.read_text())) > 5
+        again = opened(path)
+        async with again.turn(writes=False) as state:
+            assert state.book(account).sessions[made.id].metadata == {"order": number}
+        assert token not in path.read_text() and number in path.read_text()
+        later = simulated_processor(again)
+        assert await refunded(later, account, charge.id, f"order-refund:{token}") == given
+        assert len(again.state.book(account).refunds) == 1
+        assert first.begun
+        await processor.aclose()
+        await later.aclose()
+
+
+async def refunded(processor: Processor, account: str, charge: str, key: str) -> str:
+    """The id of the refund that is asked for under a key."""
+    made = await processor.refund(account, charge=charge, amount=700, reason=None, key=key, metadata={"attempt": "att_1"})
+    return made.id

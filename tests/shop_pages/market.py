@@ -122,10 +122,17 @@ def write_order(connection: Connection, *, order: str, values: dict[str, object]
 
 
 def order_of(seen: Seen) -> str:
-    """The order that a page is about."""
-    found = re.search(r"/orders/(ord_[0-9a-z]{26})", seen.path)
+    """The number of the order that a page is about, as its buyer came back to it from the processor."""
+    found = re.search(r"/orders/(onr_[0-9a-z]{26})", seen.path)
     assert found is not None, seen.path
     return found[1]
+
+
+def token_of(browser: Browser) -> str:
+    """What opens the newest order that was begun in a browser: what its cookie holds."""
+    cookies = sorted((one.name, one.value) for one in browser.http.cookies.jar if one.name.startswith("__Secure-order_"))
+    assert cookies and cookies[-1][1] is not None
+    return cookies[-1][1]
 
 
 def heading(page: Document) -> str:

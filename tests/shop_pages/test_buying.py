@@ -4,7 +4,7 @@ import pytest
 
 from clients.sandbox.payments.render_shop import total_of
 from tests.pages.browser import Browser
-from tests.shop_pages.market import SHOP, Market, field_of, heading, order_of, scanned
+from tests.shop_pages.market import SHOP, Market, field_of, heading, order_of, scanned, token_of
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +37,7 @@ async def test_the_link_works_again_later_and_on_another_device(market: Market, 
     bought = await market.bought(browser)
     market.counter.world.clock.advance(40 * 86_400)
     async with market.browser("2001:db8::7", "de", "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X)") as phone:
-        seen = await phone.get(bought.path)
+        seen = await phone.get(f"{SHOP}/orders/{token_of(browser)}")
     assert heading(seen.page) == "Ihre eSIM ist bereit"
     assert "Auf diesem iPhone installieren" in seen.page.text
     assert scanned(seen.page) == scanned(bought.page)

@@ -33,7 +33,7 @@ ORDERS = """select o.id, o.top_up_of, o.organisation, o.status, o.code, o.refund
 MAILS = "select id, sealed from mail order by id"
 LETTERS = {"needs review": "review", "refund failed": "refund", "too late": "late"}
 """What the operator is told, by words of the subject."""
-ROW = re.compile(r"(?:ord|tuc)_[0-9a-z]{26}")
+ROW = re.compile(r"(?:onr|tuc)_[0-9a-z]{26}")
 EVENTS = "select id, organisation, data from event where type = 'esim.issued' order by id"
 ROWS = "select organisation, coalesce(claim_key, key), intent, state, iccid from issuance order by organisation, key"
 BUSY = "select key from claim where state in ('claimed', 'dispatching') order by key"

@@ -96,6 +96,23 @@ async def test_the_same_key_with_other_fields_is_another_change(world: World) ->
 
 
 @on_both
+async def test_an_address_that_a_shop_had_stays_its_organisation_s(world: World) -> None:
+    fjord, other = await seller(world), await seller(world)
+    shop, alpine = await fjord.shop("fjord"), await other.shop("alpine")
+    assert (await fjord.change(shop["id"], slug="fjord-travel")).status == 200
+    refused = [
+        await other.ask("POST", SHOPS, {**SHOP, "slug": "fjord"}, key="x"),
+        await other.change(alpine["id"], slug="fjord"),
+        await other.change(alpine["id"], slug="fjord-travel"),
+    ]
+    assert [(said.status, said.body["code"], said.body["param"]) for said in refused] == [(409, "slug_taken", "slug")] * 3
+    assert len({said.body["error"].replace("fjord-travel", "fjord") for said in refused}) == 1  # a former address is told by nothing
+    assert (await other.ask("GET", SHOPS)).body["data"] == [alpine]
+    assert (await fjord.ask("POST", SHOPS, {**SHOP, "slug": "fjord"}, key="y")).status == 201
+    assert (await fjord.change(shop["id"], slug="fjord")).status == 409
+
+
+@on_both
 async def test_a_slug_is_one_shop_s_in_the_whole_service(world: World) -> None:
     fjord, other = await seller(world), await seller(world)
     await fjord.shop("taken")

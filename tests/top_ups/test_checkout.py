@@ -39,7 +39,7 @@ async def test_an_order_is_stored_and_can_be_paid_on_a_page_of_the_processor(cou
     }
     assert kept == snapshot(
         {
-            "id": "ord_2eqqbs4x8fmdsg5s6hysh730ta",
+            "id": "onr_01mcckg2g0000000000000000e",
             "plan": "sfp_01mcckg2g0000000000000000b",
             "bought": '{"slug":"nordic","name":"Nordic","data_mb":1000,"validity_days":30,"countries":["NO","SE"]}',
             "template_id": 55010,

@@ -49,13 +49,13 @@ async def lost(counter: Counter, order: str, fault: Fault, plan: str = "nordic")
 async def test_an_answer_that_was_lost_after_its_effect_is_found_on_the_line(counter: Counter, fault: Fault) -> None:
     order = await counter.buy()
     top_up = await lost(counter, order, fault)
-    assert await reviews(counter) == [f"{REVIEW}{top_up[:8]}..."]
+    assert await reviews(counter) == [f"{REVIEW}{top_up}"]
     await counter.live_on(31)
     await counter.live_on(31)
     row = await counter.row(top_up)
     assert await counter.end(top_up) == ("ready", None, None)
     assert [package.id for package in (await counter.packages(order))[1:]] == [row.package_id]
-    assert (counter.added(), counter.refunded(), await reviews(counter)) == (1, 0, [f"{REVIEW}{top_up[:8]}..."])
+    assert (counter.added(), counter.refunded(), await reviews(counter)) == (1, 0, [f"{REVIEW}{top_up}"])
 
 
 async def test_one_that_was_lost_before_its_effect_is_refunded_after_a_quarter_of_an_hour(counter: Counter) -> None:
@@ -212,7 +212,7 @@ async def test_a_process_that_dies_after_the_commit_leaves_it_unknown(counter: C
         await counter.live_on(30)
     assert await counter.end(top_up) == (("ready", None, None) if sent else ("failed", "package_not_added", "done"))
     assert (counter.added(), len(await counter.packages(order))) == (int(sent), 1 + sent)
-    assert await reviews(counter) == [f"{REVIEW}{top_up[:8]}..."]
+    assert await reviews(counter) == [f"{REVIEW}{top_up}"]
 
 
 async def test_a_living_process_that_takes_long_keeps_its_row(counter: Counter) -> None:

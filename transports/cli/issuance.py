@@ -13,9 +13,9 @@ import typer
 from operations.services.issuing.drawn_esim import DrawnEsim
 from operations.services.issuing.reconciliation import CLEAR_SECONDS
 from operations.services.issuing.settlement import OF_ISSUE, OF_ROLLBACK, Decision, Settlement, look_around, look_up, settle
+from operations.services.shop.order_opening import issuance_named
 from registry.errors import Refusal
-from registry.idempotency_key import spellings
-from storage.issuing.issuance import UNSETTLED, IssuanceRow, find_spelled
+from storage.issuing.issuance import UNSETTLED, IssuanceRow
 from storage.issuing.reconciling import newest_issuances, unsettled
 from storage.people.accounts import list_organisations
 from transports.cli.failure import Failure
@@ -64,7 +64,7 @@ def show(
 
 @issuance_app.command("settle")
 def settle_one(
-    key: Annotated[str, typer.Argument(help="The issuance's idempotency key, or an intent's id.")],
+    key: Annotated[str, typer.Argument(help="The issuance's idempotency key, an intent's id, or an order's number.")],
     org: Annotated[str, typer.Option("--org", help="The organisation's id, org_...")],
     issued: Iccid = None,
     failed: Annotated[bool, typer.Option("--failed", help="Nothing was drawn for the key.")] = False,
@@ -142,7 +142,7 @@ async def decide(data: Path | None, decided: Decided) -> IssuanceRow:
 
 async def the_row(service: Service, decided: Decided) -> IssuanceRow:
     """The row, if there is something to settle about it in this way."""
-    row = await service.store.read(find_spelled, organisation=decided.organisation, keys=spellings(decided.key))
+    row = await service.store.read(issuance_named, organisation=decided.organisation, named=decided.key)
     if row is None:
         raise Failure(
             f"{decided.key}: {decided.organisation} issued nothing under this key; `reseller issuance list --unknown`", exit_code=1

@@ -43,6 +43,7 @@ def add_others(app: typer.Typer, words: list[str]) -> None:
     from transports.cli.login import login, logout
     from transports.cli.mcp import mcp_app
     from transports.cli.members import members_app
+    from transports.cli.orders import orders_app
     from transports.cli.org import org_app
     from transports.cli.payments import payments_app
     from transports.cli.sandbox import sandbox_app
@@ -64,6 +65,7 @@ def add_others(app: typer.Typer, words: list[str]) -> None:
         "invoice": invoice_app,
         "payments": payments_app,
         "storefront": storefront_app,
+        "orders": orders_app,
         "cdr": cdr_app,
         "db": database_app,
         "mcp": mcp_app,

@@ -20,7 +20,7 @@ Data = Annotated[Path | None, typer.Option("--data", help="Directory with the em
 
 
 def settle_one(
-    order: Annotated[str, typer.Argument(metavar="ID", help="The order, ord_..., or the top-up, tuc_...")],
+    order: Annotated[str, typer.Argument(metavar="ID", help="The number of the order, onr_..., or of the top-up, tuc_...")],
     refund: Annotated[bool, typer.Option("--refund", help="Nothing was delivered, or its refund failed: the money goes back.")] = False,
     added: Annotated[bool, typer.Option("--added", help="The top-up's package is on its line.")] = False,
     by: Annotated[str | None, typer.Option("--by", help="Who decides, for the audit log; without it, your user name.")] = None,
@@ -29,7 +29,7 @@ def settle_one(
     """Settle a top-up that needs review, or have a refund tried again that failed, after looking at what happened yourself.
 
     It is for good: the buyer is told, and the running service sends the money. An order whose eSIM may have been drawn is settled with
-    `reseller issuance settle` instead, under the order's id as key.
+    `reseller issuance settle` instead, under the order's number as key.
     """
     if refund == added:
         raise Failure("give exactly one of --refund and --added: what you found out")

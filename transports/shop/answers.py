@@ -1,6 +1,6 @@
 """What the shop answers: a page, or the way to another one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from transports.shop.brand import NEUTRAL, Brand
@@ -19,9 +19,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """303 See Other, to an address."""
+    """303 See Other, to an address; `cookies` are Set-Cookie headers."""
 
     target: str
+    cookies: Sequence[str] = ()
 
 
 Answer = Page | Redirect

@@ -11,6 +11,7 @@ from registry.errors import MethodNotAllowed, Refusal
 from transports.http.asgi import Headers, HttpScope, Receive, Scope, Send
 from transports.http.connection import REQUEST
 from transports.http.response import send_reply
+from transports.pages.cookies import presented
 from transports.pages.csrf import check_sender
 from transports.pages.form import fields, read_form
 from transports.pages.page_headers import MEDIA_TYPE, REFERRER
@@ -23,7 +24,7 @@ from transports.shop.refused import page_of
 from transports.shop.visit import Visit, nothing_here
 
 PATH = "/shop"
-# An order's id is not looked for where it could not be one.
+# An order is not looked for where the path cannot be one's.
 PLACE = re.compile(r"/shop/([a-z0-9-]{1,64})(?:/orders/([a-z0-9_]{1,64}))?(/checkout|/top-up|/cancel)?/?", re.ASCII)
 ASKED = ("country",)
 THE_DOORS = (b"content-type", b"x-content-type-options", b"cache-control")
@@ -94,6 +95,7 @@ class Shops:
             texts=texts(language_of(headers, languages())),
             device=device_of(headers),
             client=(request.get("client") or ("", 0))[0],
+            cookies=presented(headers),
             request_id=str(request.get("state", {}).get(REQUEST, "")),
             now=self._counter.pipeline.clock.now(),
         )
@@ -117,6 +119,7 @@ class Shops:
         if isinstance(answer, Redirect):
             status, body = 303, b""
             headers: Headers = [(b"location", answer.target.encode("ascii")), *UNKEPT]
+            headers += [(b"set-cookie", cookie.encode("ascii")) for cookie in answer.cookies]
         else:
             status, body = answer.status, self._layout.render(answer, visit.texts)
             headers = self._layout.headers(answer)

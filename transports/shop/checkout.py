@@ -33,7 +33,7 @@ async def begin(visit: Visit) -> Answer:
         begun = await begin_order(deps, shop=shop, plan=plan, language=visit.texts.language, now=visit.now)
     except Refusal as refusal:
         return await refused(visit, word_of(refusal, WORDS, "not_now"), refusal.status)
-    return Redirect(begun.url)
+    return Redirect(begun.url, visit.counter.order_cookies.setting(visit.cookies, begun.order, begun.token))
 
 
 def word_of(refusal: Refusal, words: Mapping[str, str], other: str) -> str:

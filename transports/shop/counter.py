@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from operations.deps import Deps
 from registry.call import Call
 from registry.pipeline import Pipeline
+from transports.shop.order_cookies import OrderCookies
 from transports.shop.shelf import Shelf
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Counter:
     origin: str
     root: str
     """What stands before /shop in our public address; mostly nothing."""
+    order_cookies: OrderCookies
 
     @property
     def deps(self) -> Deps:
@@ -39,4 +41,6 @@ def make_counter(service: "Service", report: Callable[[Call, BaseException], Non
 def counter_of(pipeline: Pipeline[Deps], report: Callable[[Call, BaseException], None], base_url: str) -> Counter:
     """The counter of a pipeline that is known at this address."""
     base = urlsplit(base_url)
-    return Counter(pipeline, report, Shelf(pipeline.deps), f"{base.scheme}://{base.netloc}", base.path.rstrip("/"))
+    root = base.path.rstrip("/")
+    cookies = OrderCookies(root=root, secure=base.scheme == "https")
+    return Counter(pipeline, report, Shelf(pipeline.deps), f"{base.scheme}://{base.netloc}", root, cookies)

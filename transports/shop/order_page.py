@@ -6,8 +6,9 @@ from typing import NamedTuple, cast
 import anyio
 
 from registry.errors import Refusal
+from registry.order_numbers import IS_NUMBER
 from storage.shop.orders import OrderRow, find_order, top_ups_of
-from storage.shop.storefronts import slug_is_taken, storefront_of
+from storage.shop.storefronts import storefront_of
 from transports.shop.answers import Answer, Page, Redirect
 from transports.shop.brand import Brand, brand_of
 from transports.shop.install import install_of
@@ -39,20 +40,18 @@ async def show(visit: Visit) -> Answer:
 
 
 async def find(visit: Visit) -> Order:
-    """The order of the path. One of another shop is not found.
+    """The order of the path, whichever shop the path names.
 
-    Choice: a shop that is not published any more goes on showing its buyers what they bought; and where the address names no shop,
-    because its shop has another name now, the reader is led there: the link in a mail is all that a buyer has.
+    Choice: a shop that is not published any more goes on showing its buyers what they bought; and whatever shop is named, the reader is
+    led to the order's own: the link in a mail is all that a buyer has, and its shop may have another address by now.
     """
-    told = await visit.ask("get_storefront_order", {"order_id": visit.order})
+    told = cast(Told, await visit.ask("get_storefront_order", {"order_id": visit.token}))
     store = visit.deps.store
-    row = await store.read(find_order, order=visit.order)
+    row = await store.read(find_order, order=str(told["number"]))
     shop = None if row is None else await store.read(storefront_of, storefront=row.storefront)
-    if row is None or shop is None or row.top_up_of is not None:
-        raise nothing_here()
-    if shop.slug != visit.slug and await store.read(slug_is_taken, slug=visit.slug, storefront=shop.id):
-        raise nothing_here()
-    return Order(cast(Told, told), row, brand_of(shop._asdict()))
+    if row is None or shop is None or (IS_NUMBER.fullmatch(visit.order) and visit.order != row.id):
+        raise nothing_here()  # a cookie that opens another order was not set by us
+    return Order(told, row, brand_of(shop._asdict()))
 
 
 async def page(visit: Visit, order: Order, *, problem: tuple[str, str] | None = None, status: int = 200) -> Page:
@@ -61,10 +60,12 @@ async def page(visit: Visit, order: Order, *, problem: tuple[str, str] | None = 
     esim = cast(Told | None, told["esim"])
     open_for_more = told["status"] == "ready" and told["cancelled_at"] is None
     lines = [line_of(row, texts) for row in cast(Sequence[Told], told["top_ups"])]
-    begun: Sequence[float] = await unpaid(visit) if open_for_more else ()
+    begun: Sequence[float] = await unpaid(visit, order.row.id) if open_for_more else ()
     wait = seconds_until_next(visit, order, [*begun, *(line.created for line in lines if line.moving)])
     facts = {
         "here": f"{visit.shop_path}/orders/{visit.order}",
+        "number": order.row.id,
+        "keep": "order.keep_link" if visit.token == visit.order else "order.keep_mail",
         "shop_path": visit.shop_path,
         "device": visit.device,
         "problem": problem,
@@ -124,16 +125,16 @@ def seconds_until_next(visit: Visit, order: Order, moving: Sequence[float]) -> i
     return renews_after(visit.now - began)
 
 
-async def unpaid(visit: Visit) -> Sequence[float]:
+async def unpaid(visit: Visit, number: str) -> Sequence[float]:
     """When somebody went to pay for more data, as far as it is a short while ago: the news of it may come after the buyer."""
-    rows = await visit.deps.store.read(top_ups_of, order=visit.order)
+    rows = await visit.deps.store.read(top_ups_of, order=number)
     return [row.created for row in rows if row.status == "pending_payment" and visit.now - row.created < JUST_NOW]
 
 
 async def live(visit: Visit, sold: Plan, *, open_for_more: bool) -> dict[str, object]:
     """What the charging system says at this moment, asked for at once; what it does not say in time is not known."""
     usage, options = list[object](), list[object]()
-    named = {"order_id": visit.order}
+    named = {"order_id": visit.token}
 
     async def ask(operation: str, answers: list[object]) -> None:
         try:

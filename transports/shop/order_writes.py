@@ -29,7 +29,8 @@ async def top_up(visit: Visit) -> Answer:
         begun = await begin_top_up(visit.deps, order=order.row, plan=plan, language=visit.texts.language, now=visit.now)
     except Refusal as refusal:
         return await refused(visit, order, word_of(refusal, WORDS, "top_up"), refusal.status)
-    return Redirect(begun.url)
+    # The processor leads back to the order's number: this browser opens it by what opened it now.
+    return Redirect(begun.url, visit.counter.order_cookies.setting(visit.cookies, order.row.id, visit.token))
 
 
 async def refused(visit: Visit, order: order_page.Order, word: str, status: int) -> Answer:
@@ -41,5 +42,5 @@ async def refused(visit: Visit, order: order_page.Order, word: str, status: int)
 async def cancel(visit: Visit) -> Answer:
     """Recorded once; then the order again, which says so."""
     order = await order_page.find(visit)
-    await visit.ask("cancel_storefront_order", {"order_id": visit.order})
+    await visit.ask("cancel_storefront_order", {"order_id": visit.token})
     return Redirect(f"{visit.counter.root}/shop/{order.brand.slug}/orders/{visit.order}")

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from transports.shop.answers import Page
+from storage.shop.storefronts import published_at
+from transports.shop.answers import Answer, Page, Redirect
 from transports.shop.brand import brand_of
 from transports.shop.offers import countries_of, grouped, offer_of
 from transports.shop.visit import Visit, nothing_here
@@ -13,8 +14,11 @@ COUNTRY = re.compile(r"[A-Za-z]{2}", re.ASCII)
 Plans = Sequence[Mapping[str, object]]
 
 
-async def show(visit: Visit) -> Page:
-    """All plans, or those for the country that was chosen."""
+async def show(visit: Visit) -> Answer:
+    """All plans, or those for the country that was chosen. Who comes to an address that the shop had is led to the one that it has."""
+    shop = await visit.deps.store.read(published_at, slug=visit.slug)
+    if shop is not None and shop.slug != visit.slug:
+        return Redirect(f"{visit.counter.root}/shop/{shop.slug}")
     return await page(visit, country=visit.query.get("country", "").upper())
 
 

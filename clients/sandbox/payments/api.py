@@ -12,6 +12,7 @@ from clients.sandbox.payments.form import Form, parsed
 from clients.sandbox.payments.refusal import Members, OAuthRefusal, Refusal, no_account
 from clients.sandbox.payments.routes import Route, route_of
 from clients.sandbox.payments.state import API_VERSION, State
+from registry.order_numbers import without_tokens
 
 NO_KEY = (
     "You did not provide an API key. You need to provide your API key in the Authorization header, using Bearer auth (e.g. 'Authorization: "
@@ -89,6 +90,7 @@ def once(call: Call, route: Route, text: str) -> Answer:
         return answer(state, headers, *perform(call, route, text))
     if not 1 <= len(key) <= LONGEST_KEY:
         raise Refusal(f"Idempotency keys hold 1 to {LONGEST_KEY} characters.", type="idempotency_error", early=True)
+    key = without_tokens(key)  # as the file has it: a refund that release 1.0 began, and that is sent again, is the same one
     state.request_key = key
     place, fingerprint = f"{call.account}\n{key}", sha256(f"{call.path}\n{text}".encode()).hexdigest()
     stored = state.answers.get(place)

@@ -14,6 +14,8 @@ import anyio
 import anyio.to_thread
 from pydantic import TypeAdapter, ValidationError
 
+from registry.order_numbers import without_tokens
+
 S = TypeVar("S")
 AGAIN_SECONDS = 0.01
 
@@ -29,6 +31,7 @@ class Kept(Generic[S]):
         self._turn = anyio.Lock()
         self._state: S | None = None
         self._seen: tuple[int, int] | None = None
+        self._holds_tokens = False
 
     @property
     def state(self) -> S:
@@ -49,16 +52,26 @@ class Kept(Generic[S]):
             if self._path is None:
                 yield self.state
             elif not writes:
-                yield await anyio.to_thread.run_sync(self._fresh, self._path)
+                state = await anyio.to_thread.run_sync(self._fresh, self._path)
+                if self._holds_tokens:
+                    async with self._changing(self._path) as state:
+                        pass
+                yield state
             else:
-                async with alone(self._path.with_suffix(".lock")):
-                    state = await anyio.to_thread.run_sync(self._fresh, self._path)
-                    try:
-                        yield state
-                        await anyio.to_thread.run_sync(self._write, self._path, state)
-                    except BaseException:
-                        self._state = self._seen = None  # half a change is none: the file is read again
-                        raise
+                async with self._changing(self._path) as state:
+                    yield state
+
+    @asynccontextmanager
+    async def _changing(self, path: Path) -> AsyncGenerator[S]:
+        """The state while no other process has it; it is in the file afterwards."""
+        async with alone(path.with_suffix(".lock")):
+            state = await anyio.to_thread.run_sync(self._fresh, path)
+            try:
+                yield state
+                await anyio.to_thread.run_sync(self._write, path, state)
+            except BaseException:
+                self._state = self._seen = None  # half a change is none: the file is read again
+                raise
 
     def _fresh(self, path: Path) -> S:
         """The file's state where another process wrote it since, else ours."""
@@ -68,8 +81,12 @@ class Kept(Generic[S]):
         return self.state
 
     def _read(self, path: Path) -> S:
+        """The file's state. A file of release 1.0 names orders by what opens them: their numbers stand there from now on."""
         try:
-            return self._shape().validate_json(path.read_bytes())
+            text = path.read_bytes().decode(errors="surrogateescape")
+            numbered = without_tokens(text)
+            self._holds_tokens = numbered != text
+            return self._shape().validate_json(numbered.encode(errors="surrogateescape"))
         except OSError:
             return self._set_aside(path, "it cannot be read")
         except ValidationError:
@@ -89,6 +106,7 @@ class Kept(Generic[S]):
             file.write(self._shape().dump_json(state))
         fresh.replace(path)
         self._seen = version_of(path)
+        self._holds_tokens = False
 
 
 def version_of(path: Path) -> tuple[int, int] | None:

@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from clients.payments.records import ApplicationFee, Charge, Dispute, Payout, Refund
+from registry.order_numbers import without_tokens
 from storage.money.payment_records import Kind, PaymentRecord
 
 Money: TypeAlias = Charge | Refund | Dispute | Payout | ApplicationFee
@@ -114,6 +115,12 @@ STATUS, AMOUNT = 1 << 60, 2
 MOST_COUNTED = 999
 
 
+def order_of(charge: Charge) -> str | None:
+    """The number of the order or top-up that a charge paid. Checkouts of before name the order by its token, at the processor for ever."""
+    named = charge.metadata.get("order")
+    return None if named is None else without_tokens(named)
+
+
 def charge_shown(charge: Charge) -> ChargeRecord:
     """A charge, with what of ours it paid."""
     return {
@@ -129,7 +136,7 @@ def charge_shown(charge: Charge) -> ChargeRecord:
         "payment_intent": charge.payment_intent,
         "application_fee": charge.application_fee,
         "invoice": charge.metadata.get("invoice"),
-        "order": charge.metadata.get("order"),
+        "order": order_of(charge),
         "created": charge.created,
     }
 

@@ -12,10 +12,13 @@ import orjson
 from clients.payments.records import CheckoutSession, NewCheckout
 from operations.deps import Deps
 from operations.services.payments.platform_fees import fee_bps_of
+from operations.services.shop.order_opening import new_token
 from operations.services.shop.readiness import Reason, reasons_against
 from operations.services.shop.top_up_plans import addable
 from registry.caller import ANONYMOUS
 from registry.errors import Conflict, NotFound, OcsError, Refusal, StoreUnavailable
+from registry.ids import Ids
+from registry.order_numbers import NUMBER
 from registry.payments_errors import PaymentsError, PaymentsRefused
 from registry.ports import Line
 from storage.calls.audit import append_line
@@ -75,16 +78,18 @@ class NotAddable(Conflict):
 
 
 class Begun(NamedTuple):
-    """What was stored, and where it is paid."""
+    """What was stored, by its number, and where it is paid. `token` opens a new order; it is for the buyer's browser alone."""
 
     order: str
     url: str
+    token: str
 
 
 class Sale(NamedTuple):
-    """What was stored, and where its buyer comes from and goes to."""
+    """What was stored, and where its buyer comes from and goes to: what the processor is told opens nothing."""
 
     row: NewOrder
+    token: str
     operation: str
     text: str
     success_url: str
@@ -108,12 +113,12 @@ async def begin_order(deps: Deps, *, shop: Storefront, plan: StorefrontPlan, lan
     Choice: stock is not reserved while somebody pays; whom nothing is left for gets the money back by itself.
     """
     refuse(await in_time(reasons_against(deps, shop, plan)))
-    begins = Beginning(deps.ids.secret("ord_"), deps.site.base_url, shop.id, plan.id, language, now)
-    return await open_page(deps, await deps.store.write(store_order, begins=begins), now)
+    begins = Beginning(deps.ids.new(NUMBER), deps.site.base_url, shop.id, plan.id, language, now)
+    return await open_page(deps, await deps.store.write(store_order, begins=begins, ids=deps.ids), now)
 
 
 async def begin_top_up(deps: Deps, *, order: OrderRow, plan: StorefrontPlan, language: str, now: float) -> Begun:
-    """More data for an order's eSIM, likewise; `order` is the order's own id and the top-up's beside it."""
+    """More data for an order's eSIM, likewise; `order` is the order's row, the top-up gets one beside it."""
     require_taking(order)
     if plan.id not in {one.id for one in await in_time(addable(deps, order))}:
         raise not_addable()
@@ -178,13 +183,14 @@ def require_taking(order: OrderRow) -> None:
         )
 
 
-def store_order(connection: Connection, *, begins: Beginning) -> Sale:
-    """An order, as our rows are at this moment."""
+def store_order(connection: Connection, *, begins: Beginning, ids: Ids) -> Sale:
+    """An order, as our rows are at this moment, and the token of the browser that it is begun in."""
     shop, plan = on_sale(connection, begins)
     row = sold(connection, begins, shop, plan, None)
     insert_order(connection, order=row)
+    token = new_token(connection, ids=ids, order=row.id, now=begins.now)
     front = f"{begins.base_url}/shop/{shop.slug}"
-    return Sale(row, BEGIN_ORDER, plan.name, f"{front}/orders/{row.id}", front)
+    return Sale(row, token, BEGIN_ORDER, plan.name, f"{front}/orders/{row.id}", front)
 
 
 def store_top_up(connection: Connection, *, begins: Beginning, order: str) -> Sale:
@@ -195,7 +201,7 @@ def store_top_up(connection: Connection, *, begins: Beginning, order: str) -> Sa
     row = sold(connection, begins, shop, plan, order)
     insert_order(connection, order=row)
     back = f"{begins.base_url}/shop/{shop.slug}/orders/{order}"
-    return Sale(row, BEGIN_TOP_UP, plan.name, back, back)
+    return Sale(row, "", BEGIN_TOP_UP, plan.name, back, back)
 
 
 def refusal_now(connection: Connection, order: str) -> Refusal:
@@ -276,11 +282,11 @@ async def open_page(deps: Deps, sale: Sale, now: float) -> Begun:
             raise not_ready() from refusal  # its words are about the account, which is the owner's
         raise
     await deps.store.write(open_for_payment, sale=sale, session=session, line=audit_of(deps, sale, now, None), now=now)
-    return Begun(sale.row.id, url)
+    return Begun(sale.row.id, url, sale.token)
 
 
 def page_of(sale: Sale, fee: int, now: float) -> NewCheckout:
-    """Under the order's id as key, so that an order has one page.
+    """Under the order's number as key, so that an order has one page.
 
     Choice: the buyer's address is not filled in: whoever has an order's link need not be who bought it.
     """

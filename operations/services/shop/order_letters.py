@@ -13,6 +13,7 @@ from operations.services.issuing.drawn_esim import phone_code
 from operations.services.issuing.esim_profile import Profile, open_profile
 from operations.services.issuing.qr_picture import drawable
 from operations.services.people.letters import put_in_queue, seal_letter
+from operations.services.shop.order_opening import new_token
 from operations.services.shop.texts import Texts, texts
 from storage.connection import Connection
 from storage.people.members import list_people
@@ -40,7 +41,7 @@ def tell_ready(connection: Connection, deps: Deps, order: str) -> None:
     row, shop = whole(connection, order)
     if row.email is None:
         return
-    words, facts = texts(row.language), facts_of(deps, row, shop)
+    words, facts = texts(row.language), facts_of(connection, deps, row, shop)
     profile = profile_of(deps, row)
     if profile is None:
         post(connection, deps, written(words, "added", row.email, facts, shop))
@@ -58,7 +59,15 @@ def tell_failed(connection: Connection, deps: Deps, order: str) -> None:
         return
     words, paid = texts(row.language), row.paid_amount or 0
     refund = words.say("mail.failed_refund", amount=words.money(paid, row.currency)) if paid else words.say("mail.failed_free")
-    post(connection, deps, written(words, "failed", row.email, {**facts_of(deps, row, shop), "refund": refund}, shop))
+    post(connection, deps, written(words, "failed", row.email, {**facts_of(connection, deps, row, shop), "refund": refund}, shop))
+
+
+def tell_new_link(connection: Connection, deps: Deps, order: str) -> None:
+    """The buyer gets a link in the place of those that were ended; the caller has seen to it that there is an address."""
+    row, shop = whole(connection, order)
+    if row.email is not None:
+        words = texts(row.language)
+        post(connection, deps, written(words, "new_link", row.email, facts_of(connection, deps, row, shop), shop))
 
 
 def tell_review(connection: Connection, deps: Deps, order: str) -> None:
@@ -70,7 +79,7 @@ def tell_review(connection: Connection, deps: Deps, order: str) -> None:
         deps,
         row,
         shop,
-        f"{article} {thing} needs review: {begun(row)}",
+        f"{article} {thing} needs review: {row.id}",
         f"The {thing} {row.id} of your shop {shop.name} was paid, and the charging system did not say whether it delivered.\n\n{how}",
     )
 
@@ -84,7 +93,7 @@ def tell_late(connection: Connection, deps: Deps, order: str) -> None:
             deps,
             row,
             shop,
-            f"A package came too late for a top-up: {begun(row)}",
+            f"A package came too late for a top-up: {row.id}",
             f"The top-up {row.id} of your shop {shop.name} had failed and its refund was begun; then the charging system said that its "
             f"package {row.package_id} was added. The buyer has both: delete_subscriber_package removes the package.\n",
         )
@@ -94,10 +103,10 @@ def tell_late(connection: Connection, deps: Deps, order: str) -> None:
         deps,
         row,
         shop,
-        f"An eSIM came too late for an order: {begun(row)}",
+        f"An eSIM came too late for an order: {row.id}",
         f"The order {row.id} of your shop {shop.name} had failed and its refund was begun; then the charging system named an eSIM for it. "
         "The buyer does not get it: the money is going back. Whoever runs the service settles the row with "
-        "`reseller issuance settle`, and you can take the eSIM back to stock with rollback_esim_issuance under the order's id.\n",
+        "`reseller issuance settle`, and you can take the eSIM back to stock with rollback_esim_issuance under the order's number.\n",
     )
 
 
@@ -109,7 +118,7 @@ def tell_refund_failed(connection: Connection, deps: Deps, order: str) -> None:
         deps,
         row,
         shop,
-        f"A refund failed: {begun(row)}",
+        f"A refund failed: {row.id}",
         f"{row.id} of your shop {shop.name} was paid and not delivered, and the money could not be sent back automatically. "
         "Look at the payment in your account at the payment processor, and refund it there. To have it tried again, whoever runs the "
         "service uses `reseller storefront settle` with --refund.\n",
@@ -129,28 +138,25 @@ def profile_of(deps: Deps, row: OrderRow) -> Profile | None:
     """The eSIM of an order."""
     if row.iccid is None or row.esim is None:
         return None
-    return open_profile(row.iccid, row.esim, keyring=deps.keyring, organisation=row.organisation, intent=row.id)
+    return open_profile(row.iccid, row.esim, keyring=deps.keyring, organisation=row.organisation, intent=row.esim_binding or row.id)
 
 
-def facts_of(deps: Deps, row: OrderRow, shop: Storefront) -> dict[str, object]:
+def facts_of(connection: Connection, deps: Deps, row: OrderRow, shop: Storefront) -> dict[str, object]:
     """What every mail to a buyer says."""
-    return {"shop": shop.name, "plan": orjson.loads(row.bought)["name"], "link": link_of(deps, row, shop)}
+    link = new_link(connection, deps, row, shop)
+    return {"shop": shop.name, "plan": orjson.loads(row.bought)["name"], "link": link, "number": row.top_up_of or row.id}
 
 
-def begun(row: OrderRow) -> str:
-    """How the id begins: whoever has an order's id has its eSIM, and mail servers write subjects into their logs."""
-    return f"{row.id[:8]}..."
-
-
-def link_of(deps: Deps, row: OrderRow, shop: Storefront) -> str:
-    """The page of the order; a top-up is on that of its order."""
-    return f"{deps.site.base_url}/shop/{shop.slug}/orders/{row.top_up_of or row.id}"
+def new_link(connection: Connection, deps: Deps, row: OrderRow, shop: Storefront) -> str:
+    """The page of the order, opened by a token of this mail's own; a top-up is on that of its order."""
+    token = new_token(connection, ids=deps.ids, order=row.top_up_of or row.id, now=deps.clock.now())
+    return f"{deps.site.base_url}/shop/{shop.slug}/orders/{token}"
 
 
 def written(words: Texts, name: str, to: str, facts: dict[str, object], shop: Storefront) -> Letter:
     """A mail to a buyer."""
     text = words.say(f"mail.{name}_text", **facts).strip()
-    support = "" if shop.support_email is None else "\n\n" + words.say("mail.support", address=shop.support_email)
+    support = "" if shop.support_email is None else "\n\n" + words.say("mail.support", address=shop.support_email, number=facts["number"])
     return Letter(to, words.say(f"mail.{name}_subject", **facts), f"{text}{support}\n")
 
 

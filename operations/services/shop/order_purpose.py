@@ -16,7 +16,7 @@ from storage.shop.order_queue import Esim, fail_order, make_ready, reopen_order,
 from storage.webhooks.events import emit
 
 FULFIL = "fulfil_storefront_order"
-"""The ledger's name of what draws for orders; the key is the order's id."""
+"""The ledger's name of what draws for orders; the key is the order's number."""
 DONE = 200
 
 

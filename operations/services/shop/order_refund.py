@@ -1,7 +1,7 @@
 """Giving a buyer's money back when nothing was delivered: owed in the transaction that says so, sent by the worker, once.
 
-The processor's key is made of the order's id, so however often it is sent, it is one refund. What of the charge was refunded by hand is
-not refunded again.
+The processor's key is made of the order's number, and a refund that was sent under another key keeps that one: so however often it is
+sent, it is one refund. What of the charge was refunded by hand is not refunded again.
 """
 
 from dataclasses import dataclass

@@ -4,6 +4,7 @@ from typing import Literal
 
 from operations.deps import Deps
 from operations.services.shop.order_letters import tell_failed, tell_ready
+from operations.services.shop.order_opening import number_of
 from operations.services.shop.top_up_evidence import read_sent
 from registry.errors import Conflict, NotFound
 from registry.ports import Line
@@ -25,6 +26,7 @@ class OrderNotSettled(Conflict):
 
 def settle_order(connection: Connection, *, deps: Deps, order: str, decision: Decision, by: str, now: float) -> OrderRow:
     """The decision, its mail and the audit row, in one transaction; the row as it is then. Money goes by way of the worker."""
+    order = number_of(connection, named=order)
     row = find_order(connection, order=order)
     if row is None:
         raise NotFound("There is no such order or top-up", param="id")
