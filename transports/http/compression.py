@@ -28,6 +28,7 @@ GZIP_WINDOW = 31
 GZIP = (b"content-encoding", b"gzip")
 VARY, BY_CODING = b"vary", b"Accept-Encoding"
 COMPRESSIBLE = ("application/json", "text/", "image/svg+xml")
+EVENT_STREAM = "text/event-stream"
 WEIGHT = re.compile(rb"1(?:\.0{0,3})?|0\.(?=0{0,2}[1-9])[0-9]{1,3}")
 MEMBER = re.compile(r'"(\w+)":\{')
 SECRET_MEMBERS = frozenset(
@@ -48,8 +49,8 @@ def may_be_compressed(operation: AnyOperation) -> bool:
 
 
 def is_text(media_type: str) -> bool:
-    """Whether a type of content becomes smaller at all."""
-    return media_type.startswith(COMPRESSIBLE)
+    """Whether a type of content becomes smaller at all. An event stream is sent as it is: each event has to arrive when it is made."""
+    return media_type.startswith(COMPRESSIBLE) and not media_type.startswith(EVENT_STREAM)
 
 
 def takes_gzip(headers: Headers) -> bool:

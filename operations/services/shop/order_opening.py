@@ -38,6 +38,7 @@ def number_of(connection: Connection, *, named: str) -> str:
 
 
 def issuance_named(connection: Connection, *, organisation: str, named: str) -> IssuanceRow | None:
-    """The organisation's row of the issuance ledger: by its key in any spelling, and by the id that its order had before it had a number."""
+    """The organisation's row of the issuance ledger: by its key in any spelling, and by the id that its order had before it had a
+    number."""
     keys = spellings(named)
     return find_spelled(connection, organisation=organisation, keys=(*keys, number_of(connection, named=keys[-1])))
