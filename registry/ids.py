@@ -1,6 +1,7 @@
 """Identifiers and random bytes: the one place that draws randomness."""
 
 import secrets
+from threading import Lock
 from typing import Protocol
 
 from registry.clock import Clock
@@ -43,26 +44,35 @@ def forty(bits: int) -> str:
 
 
 class SystemIds:
-    """Ids from the system's random source; ids of one millisecond keep the order in which they were made."""
+    """Ids from the system's random source; ids of one millisecond keep the order in which they were made.
+
+    Threads share it: the writer draws beside the event loop, and no two may be given the same bytes.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._lock = Lock()
         self._last = 0
         self._pool, self._used = b"", 0
 
     def new(self, prefix: str) -> str:
-        number = (int(self._clock.now() * 1000) & ((1 << 48) - 1)) << RANDOM_BITS
-        number |= int.from_bytes(self.bytes(10))
-        # The clock may stand still or step back: step over the last id by a random stride, so that order holds and ids stay unguessable.
-        if number <= self._last and self._last - number < (60_000 << RANDOM_BITS):
-            number = self._last + 1 + int.from_bytes(self.bytes(8))
-        self._last = number
+        with self._lock:
+            number = (int(self._clock.now() * 1000) & ((1 << 48) - 1)) << RANDOM_BITS
+            number |= int.from_bytes(self._take(10))
+            # The clock may stand still or step back: step over the last id by a random stride, so that order holds and ids stay unguessable.
+            if number <= self._last and self._last - number < (60_000 << RANDOM_BITS):
+                number = self._last + 1 + int.from_bytes(self._take(8))
+            self._last = number
         return prefix + base32(number)
 
     def secret(self, prefix: str) -> str:
         return prefix + base32(int.from_bytes(self.bytes(17)) >> 6)
 
     def bytes(self, count: int) -> bytes:
+        with self._lock:
+            return self._take(count)
+
+    def _take(self, count: int) -> bytes:
         """Drawn from the system 4 KiB at a time, each byte given out once: a system call per id would cost more than the id."""
         if self._used + count > len(self._pool):
             self._pool, self._used = secrets.token_bytes(max(POOL, count)), 0

@@ -6,13 +6,15 @@ from alembic import op
 revision = "0010"
 down_revision = "0009"
 
+REAL: sa.Double[float] = sa.Double()
+
 
 def upgrade() -> None:
     op.create_table(
         "former_token",
         sa.Column("organisation", sa.Text(), nullable=False),
         sa.Column("sealed", sa.Text(), nullable=False),
-        sa.Column("expires_at", sa.Double(), nullable=False),
+        sa.Column("expires_at", REAL, nullable=False),
         sa.ForeignKeyConstraint(["organisation"], ["organisation.id"]),
         sa.PrimaryKeyConstraint("organisation"),
     )
