@@ -55,11 +55,19 @@ class SystemIds:
         self._last = 0
         self._pool, self._used = b"", 0
 
+    def _take(self, count: int) -> bytes:
+        """Drawn from the system 4 KiB at a time, each byte given out once: a system call per id would cost more than the id."""
+        if self._used + count > len(self._pool):
+            self._pool, self._used = secrets.token_bytes(max(POOL, count)), 0
+        start, self._used = self._used, self._used + count
+        return self._pool[start : self._used]
+
     def new(self, prefix: str) -> str:
         with self._lock:
             number = (int(self._clock.now() * 1000) & ((1 << 48) - 1)) << RANDOM_BITS
             number |= int.from_bytes(self._take(10))
-            # The clock may stand still or step back: step over the last id by a random stride, so that order holds and ids stay unguessable.
+            # The clock may stand still or step back: step over the last id by a random stride, so that order holds and ids stay
+            # unguessable.
             if number <= self._last and self._last - number < (60_000 << RANDOM_BITS):
                 number = self._last + 1 + int.from_bytes(self._take(8))
             self._last = number
@@ -71,13 +79,6 @@ class SystemIds:
     def bytes(self, count: int) -> bytes:
         with self._lock:
             return self._take(count)
-
-    def _take(self, count: int) -> bytes:
-        """Drawn from the system 4 KiB at a time, each byte given out once: a system call per id would cost more than the id."""
-        if self._used + count > len(self._pool):
-            self._pool, self._used = secrets.token_bytes(max(POOL, count)), 0
-        start, self._used = self._used, self._used + count
-        return self._pool[start : self._used]
 
     def fraction(self) -> float:
         return (int.from_bytes(self.bytes(7)) >> 3) / (1 << 53)

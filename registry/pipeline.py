@@ -97,9 +97,11 @@ class Pipeline(Generic[D]):
         """One call from credential to answer."""
         try:
             return await self._run(call)
-        except NotFound:
-            if call.operation.guessed:
+        except Refusal as refusal:
+            if isinstance(refusal, NotFound) and call.operation.guessed:
                 self.pace.missed(call)
+            if call.validated and refusal.status < 500:
+                self._charge_large_body(call)
             raise
 
     async def _run(self, call: Call) -> Reply:
@@ -123,6 +125,7 @@ class Pipeline(Generic[D]):
             self.pace.body(caller, call.client)
         with self._charging(call):
             params = await self._validate(call)
+        call.validated = True
         if held is not UNRESTRICTED:
             narrowing.check_input(operation, params, held)
             narrowing.check_authority(operation, caller, params)
@@ -404,7 +407,13 @@ class Pipeline(Generic[D]):
             former_keys=call.former_keys,
         )
 
+    def _charge_large_body(self, call: Call) -> None:
+        """Charge a large body that was read for a call that costs no quota: a refusal, or an answer that was stored before."""
+        if call.identified is not None and call.raw is not None and len(call.raw) > LARGE_BODY:
+            self.pace.refused_body(call.identified, call.client, len(call.raw))
+
     def _replay(self, context: Context[D], stored: Stored) -> Reply:
+        self._charge_large_body(context.call)
         self._record(context, "replayed", stored.status)
         return Reply(stored.status, stored.body, headers={"Idempotent-Replayed": "true"})
 

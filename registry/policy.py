@@ -160,8 +160,11 @@ def require_granted(scope: Scope, role: Role | None, caller: Caller) -> None:
 def require_admin(caller: Caller, what: str) -> None:
     """Refuse with 403 what of an operation that is open to more only admins may do, with a credential that was made for it."""
     require_role(Role.ADMIN, caller, what)
-    if caller.restrictions.no_admin:
-        raise Restricted(f"{what} needs admin access, and this credential was made without it; nothing was done")
+    if caller.restricted:
+        raise Restricted(
+            f"{what} needs a credential that may do all that its person may, and this one may do less; nothing was done",
+            hint="Use a key without restrictions, a login that was granted all that you may do, or the service's own pages",
+        )
 
 
 async def require_connection(caller: Caller, directory: Directory, site: Site) -> None:

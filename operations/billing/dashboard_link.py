@@ -21,6 +21,7 @@ async def express_account(ctx: Ctx, params: Nothing) -> Connected:
     """The organisation's account, where the processor gives links to its pages."""
     del params
     ctx.answers_caller_alone()
+    ctx.need_admin("A link to the pages where the bank account can be changed")
     account = await require_account(ctx)
     if account.kind != "express":
         raise own_dashboard()

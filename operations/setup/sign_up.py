@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from operations.deps import Ctx
 from operations.services.hourly import spend_allowances
-from operations.services.people.addresses import Email, normal
+from operations.services.people.addresses import Email, mailbox, normal
 from operations.services.people.letters import Sealed, put_in_queue, seal_letter
 from operations.services.people.mail_texts import sign_up_letter
 from operations.services.people.referrals import attach, known
@@ -122,7 +122,7 @@ async def signup_start(ctx: Ctx, params: NewSignUp) -> SignUpStarted:
         answer,
         mail_sign_up,
         wanted=[
-            allowance("sign_up_address", address, SIGN_UPS_PER_ADDRESS),
+            allowance("sign_up_address", mailbox(address), SIGN_UPS_PER_ADDRESS),
             allowance("sign_up_network", network_of(ctx.call.client), SIGN_UPS_PER_NETWORK),
         ],
         verification=mailed.verification,

@@ -34,11 +34,17 @@ def test_access_is_renewed_by_the_number_of_the_order_or_by_its_id_of_before(tmp
     number, store, ids, now = asyncio.run(sold(tmp_path)), open_store(sqlite_url(tmp_path)), SystemIds(SystemClock()), SystemClock().now()
     token, unpaid = asyncio.run(store.write(new_token, ids=ids, order=number, now=now)), ids.new("onr_")
     words = ("orders", "renew-access", "--by", "ann", "--data", tmp_path)
+    code, message = refused(*words, number, cwd=tmp_path)
+    assert (code, "SERVICE_BASE_URL: not set" in message) == (1, True)
+    assert asyncio.run(store.read(order_of_token, token=token)) == number  # no link was ended for a mail that would lead nowhere
     for named in (number, token):
-        assert said(*words, named, cwd=tmp_path) == f"{number}: its links are ended, and a new one is mailed to its buyer\n"
+        assert (
+            said(*words, named, cwd=tmp_path, SERVICE_BASE_URL="http://127.0.0.1:8123")
+            == f"{number}: its links are ended, and a new one is mailed to its buyer\n"
+        )
         assert asyncio.run(store.read(order_of_token, token=token)) is None
         assert asyncio.run(store.read(order_of_token, token=token, ended=True)) == number
-    code, message = refused(*words, unpaid, "ord_" + "0" * 26, cwd=tmp_path)
+    code, message = refused(*words, unpaid, "ord_" + "0" * 26, cwd=tmp_path, SERVICE_BASE_URL="http://127.0.0.1:8123")
     assert (code, message.count("There is no order with this number"), "ord_0" in message) == (1, 2, False)
     rows = asyncio.run(store.read(read_notes))
     assert [(row.operation, row.principal, row.surface, row.outcome) for row in rows] == [

@@ -38,8 +38,9 @@ def renew_orders(
 ) -> None:
     """End every link that opens an order, and mail its buyer a new one.
 
-    The running service sends the mails, to the addresses that the orders were paid with. Run it with the service's settings, also
-    SERVICE_BASE_URL, of which the links are made. An order that is refused is named, and the others are renewed all the same.
+    The mails go to the addresses that the orders were paid with. Works on the service's own database, wherever RESELLER_URL leads: run it
+    with the service's settings, SERVICE_BASE_URL among them, of which the links are made. An order that is refused is named, and the
+    others are renewed all the same.
     """
     refused = asyncio.run(renew(data, orders, name_of(by)))
     if refused:
@@ -48,7 +49,13 @@ def renew_orders(
 
 async def renew(data: Path | None, orders: list[str], by: str) -> list[str]:
     """Each order in a transaction of its own; says why those were refused that were."""
-    service = await open_local(load_settings(os.environ, env_file=Path(".env"), data=data))
+    settings = load_settings(os.environ, env_file=Path(".env"), data=data)
+    if not settings.base_url:  # the address that `serve` would listen on by default need not be the one where it does
+        raise Failure(
+            "SERVICE_BASE_URL: not set, and the links in the mails are made of it; nothing was done. Set it to the address at which buyers "
+            "reach the service, for example SERVICE_BASE_URL=http://127.0.0.1:8000"
+        )
+    service = await open_local(settings)
     refused: list[str] = []
     try:
         for place, order in enumerate(orders, start=1):

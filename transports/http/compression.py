@@ -27,7 +27,8 @@ GZIP_WINDOW = 31
 """zlib's largest window, with the head and end of gzip around."""
 GZIP = (b"content-encoding", b"gzip")
 VARY, BY_CODING = b"vary", b"Accept-Encoding"
-COMPRESSIBLE = ("application/json", "text/", "image/svg+xml")
+COMPRESSIBLE = ("application/json", "text/")
+"""No picture: those of operations are QR codes, which hold activation codes."""
 EVENT_STREAM = "text/event-stream"
 WEIGHT = re.compile(rb"1(?:\.0{0,3})?|0\.(?=0{0,2}[1-9])[0-9]{1,3}")
 MEMBER = re.compile(r'"(\w+)":\{')

@@ -31,6 +31,7 @@ from transports.http.connection import ANSWER, CALLED, LARGE_ANSWERS, OVERLOADED
 from transports.http.cors import cors_headers, preflight
 from transports.http.inner import Inner
 from transports.http.large_answers import LARGE_ANSWER, STREAM_BYTES, LargeAnswers, reader_of
+from transports.http.network import network_of
 from transports.http.passing import CHATS_OF_ALL, CHATS_OF_ONE, Passing, no_room
 from transports.http.request import Head, read_head
 from transports.http.response import (
@@ -61,13 +62,28 @@ SIGNED = (Auth.SIGNATURE, Auth.BRIDGE)  # their handlers read headers
 class Visit:
     """What is known of one request so far, for its log line and for a fault."""
 
-    __slots__ = ("code", "head_only", "held", "operation", "organisation", "path", "reader", "request_id", "started", "status", "surface")
+    __slots__ = (
+        "code",
+        "counted",
+        "head_only",
+        "held",
+        "operation",
+        "organisation",
+        "path",
+        "reader",
+        "request_id",
+        "started",
+        "status",
+        "surface",
+    )
 
     def __init__(self, request_id: str, started: float, head_only: bool) -> None:
         self.request_id, self.started, self.head_only = request_id, started, head_only
         self.path, self.operation, self.organisation, self.surface = "-", "", "", "http"
         self.status, self.code = 0, ""
         self.reader, self.held = "", 0
+        self.counted: ExitStack | None = None
+        """Holds the place of a large answer until the request has ended."""
 
 
 class HttpDoor:
@@ -92,7 +108,8 @@ class HttpDoor:
         request = cast(HttpScope, scope)
         visit = Visit(self._ids.new("req_"), self._clock.monotonic(), request["method"] == "HEAD")
         request.setdefault("state", {})[REQUEST] = visit.request_id
-        await self._turns.wait(sender(request))
+        if not self._turns.begin_at_once():
+            await self._turns.wait(network_of((request.get("client") or ("", 0))[0]), credential_of(request["headers"]))
         try:
             await self._serve(request, receive, send, visit)
         except Exception as error:
@@ -103,6 +120,9 @@ class HttpDoor:
             else:  # the inner application, in the middle of an answer
                 self._write_line(request, visit)
             raise  # the server decides what becomes of the connection
+        finally:
+            if visit.counted is not None:
+                visit.counted.close()
 
     async def _serve(self, request: HttpScope, receive: Receive, send: Send, visit: Visit) -> None:
         """Find the operation and call it, or hand the request on."""
@@ -157,7 +177,9 @@ class HttpDoor:
             return refusal_reply(refusal, visit.request_id)
         if refusal is not None:
             await self.large.turn(reader)
-        visit.held = held
+        if held:  # in the same step as the question, or several would be told that there is room
+            visit.held, visit.counted = held, ExitStack()
+            visit.counted.enter_context(self.large.one_more(reader, held))
         return reply
 
     async def _finish(
@@ -191,8 +213,7 @@ class HttpDoor:
         if reply.passed is not None and not visit.head_only:
             await self._finish_in_pieces(receive, send, visit, reply.status, headers, reply.passed)
         elif visit.held:
-            with self.large.one_more(visit.reader, visit.held):
-                await send_long(send, reply.status, headers, reply.body)
+            await send_long(send, reply.status, headers, reply.body)
         else:
             if reply.passed is not None:
                 await reply.passed.pieces.aclose()
@@ -212,8 +233,6 @@ class HttpDoor:
                 await self.large.turn(visit.reader)
                 counted.enter_context(self.large.one_more(visit.reader, STREAM_BYTES))
 
-            if visit.held:
-                counted.enter_context(self.large.one_more(visit.reader, visit.held))
             coding = encoder() if GZIP in headers else None
             await send_passed(receive, send, status, headers, passed, turn=None if visit.held else turn, encoder=coding)
 
@@ -295,10 +314,10 @@ class HttpDoor:
         )
 
 
-def sender(request: HttpScope) -> str:
-    """Whose turn a request takes: its credential's, since many clients may stand behind one address, or else its address's."""
-    credential = next((value for name, value in request["headers"] if name == b"authorization"), b"")
-    return credential.decode("latin-1") if credential else (request.get("client") or ("", 0))[0]
+def credential_of(headers: Headers) -> bytes:
+    """The credential that a request shows, whatever spaces stand around it; empty without one. Nobody has looked yet whether it is good."""
+    shown = next((value for name, value in headers if name == b"authorization"), b"")
+    return shown.split()[-1] if shown.strip() else b""
 
 
 def make_call(found: Found, head: Head, request: HttpScope, receive: Receive, request_id: str) -> Call:

@@ -12,20 +12,27 @@ MOST = 4
 
 
 class Turns:
-    """Lets requests begin."""
+    """Lets requests begin: each network in turn, and of a network each credential in turn.
+
+    Networks come first, since a credential is not looked at yet, and whoever makes credentials up has as many as they like.
+    """
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._begun = 0
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._waiting: dict[str, dict[bytes, deque[asyncio.Future[None]]]] = {}
 
-    async def wait(self, client: str) -> None:
-        """Returns when a request of `client` may begin; at once while there is no crowd."""
-        if self._begun < self._most and not self._waiting:
-            self._begin()
-            return
+    def begin_at_once(self) -> bool:
+        """Whether a request may begin without waiting, because there is no crowd; it has then begun."""
+        if self._begun >= self._most or self._waiting:
+            return False
+        self._begin()
+        return True
+
+    async def wait(self, network: str, credential: bytes) -> None:
+        """Returns when a request of `credential` from `network` may begin."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(client, deque()).append(turn)
+        self._waiting.setdefault(network, {}).setdefault(credential, deque()).append(turn)
         await turn
 
     def _begin(self) -> None:
@@ -34,14 +41,23 @@ class Turns:
             asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        """The next turn of the loop: whoever has waited longest for their first goes to the end of the row with their second."""
+        """The next turn of the loop."""
         self._begun = 0
         while self._waiting and self._begun < self._most:
-            client = next(iter(self._waiting))
-            row = self._waiting.pop(client)
-            turn = row.popleft()
-            if row:
-                self._waiting[client] = row
+            turn = self._take()
             if not turn.done():  # its task was cancelled
                 turn.set_result(None)
                 self._begin()
+
+    def _take(self) -> asyncio.Future[None]:
+        """Who is next: the first credential of the first network. Both go to the end of their rows with what else they have."""
+        network = next(iter(self._waiting))
+        row = self._waiting.pop(network)
+        credential = next(iter(row))
+        requests = row.pop(credential)
+        turn = requests.popleft()
+        if requests:
+            row[credential] = requests
+        if row:
+            self._waiting[network] = row
+        return turn

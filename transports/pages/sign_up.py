@@ -64,17 +64,19 @@ async def show_code(visit: Visit) -> Answer:
 async def finish(visit: Visit) -> Answer:
     """Found the organisation.
 
-    Choice: who has just proved the address is signed in at once, instead of being mailed a second code. The operation's answer holds no
-    credential; that the code belongs to the address in the slip we know because the slip is sealed by us.
+    Choice: a new person who has just proved the address is signed in at once, instead of being mailed a second code. The operation's answer
+    holds no credential; that the code belongs to the address in the slip we know because the slip is sealed by us. Somebody who had an
+    account before signs in with a code for that: six digits found one organisation more, and open none of theirs.
     """
     slip = read_slip(visit, PURPOSE, visit.form.get("request", ""))
     if slip is None:
         return Redirect("/sign-up")
+    known = await visit.desk.deps.store.read(find_by_address, address=normal(slip.address))
     outcome = await ask(visit, "signup_verify", {"client_token": slip.token, "code": visit.form.get("code", "")})
     if outcome.problem is not None:
         return code_page(visit, slip, outcome.problem)
     person = await visit.desk.deps.store.read(find_by_address, address=normal(slip.address))
-    if person is None:
+    if person is None or known is not None:
         return Redirect("/sign-in")
     await visit.sign_in(person, organisation=cast(str, outcome.body["organization_id"]))
     remember(visit, slip.address)

@@ -139,7 +139,8 @@ def unbilled(usage: Sequence[MonthLine], billed: Mapping[str, Billed]) -> list[M
         elif (line.bytes_up, line.bytes_down) != (before.bytes_up, before.bytes_down):
             # Choice: a sum only grows; were it ever smaller than what was billed, nothing is billed rather than a negative amount.
             up, down = max(0, line.bytes_up - before.bytes_up), max(0, line.bytes_down - before.bytes_down)
-            found.append(line._replace(bytes_up=up, bytes_down=down))
+            if up or down:
+                found.append(line._replace(bytes_up=up, bytes_down=down))
     return found
 
 
