@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import FailFast, Field, model_validator
 from typing_extensions import TypedDict
 
 from operations.connectivity.shapes import Currency
@@ -49,6 +49,7 @@ class NewInvoice(Input):
     recipient_email: Annotated[Email | None, Field(description="Where it is sent, at most 254 characters.", exclude_if=absent)] = None
     iccids: Annotated[
         list[Iccid] | None,
+        FailFast(),
         Field(min_length=1, max_length=MOST_SIMS, description="Bill these SIMs alone, 1-1000.", exclude_if=absent),
     ] = None
     account_ids: Annotated[
@@ -115,6 +116,7 @@ MADE: MadeInvoice = {**DRAFT, "line_count": 1, "largest_lines": [LINE], "not_bil
                 "recipient_email": "accounts@fjord.example",
                 "iccids": ["8988303000000912345"],
             },
+            MADE,
         ),
     ],
 )

@@ -36,7 +36,7 @@ KEPT_INVOICE: dict[str, Any] = {
 def keep_invoice(connection: Connection, *, organisation: str, account: str, id: str, at: str | None = None) -> None:
     """A sent invoice of ours that the processor collects."""
     own: dict[str, Any] = {"id": id, "organisation": organisation, "connect_account": account, "processor_invoice": at or f"in_{id}"}
-    insert_invoice(connection, row=Invoice._make((KEPT_INVOICE | own).get(name) for name in Invoice._fields))
+    insert_invoice(connection, row=Invoice._make(({"selected": 0} | KEPT_INVOICE | own).get(name) for name in Invoice._fields))
 
 
 async def test_a_fee_is_earned_once_whatever_is_told_first_and_however_often(stage: Stage) -> None:

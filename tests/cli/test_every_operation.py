@@ -20,7 +20,7 @@ from registry.spelling import shown
 from tests.cli.reseller import reseller
 from tests.contract.stage import is_document
 from transports.cli.call import TAKEN
-from transports.cli.fields import flag
+from transports.cli.fields import flag, is_secret
 
 ALL = [pytest.param(o, id=o.id) for o in CATALOGUE.operations.values()]
 KEY, TOKEN = "ak_of_the_command", "of-the-first-step"
@@ -87,8 +87,13 @@ def options(operation: AnyOperation, example: Example) -> list[str]:
         if isinstance(value, bool):
             found.append(word if value else word.replace("--", "--no-", 1))
         else:
-            found += [word, value if isinstance(value, str) else json.dumps(value)]
+            found += [word, "-" if name in secrets_of(operation) else value if isinstance(value, str) else json.dumps(value)]
     return found
+
+
+def secrets_of(operation: AnyOperation) -> set[str]:
+    """The fields that are typed or piped, never written on the command line."""
+    return {shown(name, info) for name, info in operation.params.model_fields.items() if is_secret(info)}
 
 
 def answer_of(operation: AnyOperation, example: Example) -> tuple[str, bytes]:
@@ -118,7 +123,9 @@ def test_a_command_asks_and_answers_as_the_example_says(operation: AnyOperation,
     challenge = orjson.dumps({"message": "Sure?", "confirm_token": TOKEN, "expires_in_seconds": 120, "route": ""})
     listener.answers = [(202, "application/json", challenge)] * operation.confirm + [(operation.status, kind, content)]
     listener.asked.clear()
-    done = reseller(*words, *(["--idempotency-key", "k1"] if once else []), *(["--yes"] if operation.confirm else []), cwd=tmp_path)
+    typed = "".join(f"{example.input[name]}\n" for name in secrets_of(operation) & set(example.input))
+    words += [*(["--idempotency-key", "k1"] if once else []), *(["--yes"] if operation.confirm else [])]
+    done = reseller(*words, cwd=tmp_path, stdin=typed)
     assert done.returncode == 0, done.stderr
     for number, asked in enumerate(listener.asked):
         assert (asked.method, said(operation, asked)) == (operation.method, dict(example.input))

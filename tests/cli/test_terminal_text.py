@@ -75,7 +75,7 @@ def test_a_reseller_token_is_given_by_standard_input_or_a_file(place: Path, tmp_
         "object file": ("--json-input", f"@{tmp_path}/input"),
     }[way]
     typed = json.dumps({"token": TOKEN}) if way.startswith("object") else f"{TOKEN}\n"
-    done = reseller("call", "onboarding_connect_ocs_token", *words, cwd=place, stdin=typed, **there)
+    done = reseller("call", "onboarding_connect_ocs_token", *words, "--yes", cwd=place, stdin=typed, **there)
     assert done.returncode == 0 and '"ocs"' in done.stdout, done.stderr
 
 

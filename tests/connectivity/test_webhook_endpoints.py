@@ -158,7 +158,7 @@ async def test_replaying_to_a_disabled_endpoint_is_refused_with_the_way_out(offi
     assert enabled.json()["status"] == "enabled"
     assert "secret" not in enabled.json()
     again = await office.http.post(f"{PATH}/{endpoint}/replay")
-    assert again.json() == {"object": "connectivity.replay", "replayed": 1}
+    assert again.json() == {"object": "connectivity.replay", "replayed": 1, "brought_forward": 0}
 
 
 async def test_the_eleventh_replay_of_a_minute_is_refused_restarts_nothing_and_the_next_minute_is_free(office: PostOffice) -> None:

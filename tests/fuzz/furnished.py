@@ -10,7 +10,7 @@ from registry.catalogue import AnyOperation
 from registry.limits import Role
 from registry.restrictions import Restrictions
 from tests.contract.fleet import ACCOUNT
-from tests.contract.orders import order, top_up
+from tests.contract.orders import numbered, order, top_up
 from tests.contract.payments import PREPARED
 from tests.contract.stage import House, Stage
 from tests.world import Credentials, World
@@ -52,7 +52,7 @@ async def furnish(house: House, operation: AnyOperation | None) -> Furnished:
     if operation is None:
         restock(stage)
         sold = await top_up(world, stage.who)
-        there = {top_up: sold, order: {"orderId": sold["orderId"]}}
+        there = {top_up: sold, order: {"orderId": sold["orderId"]}, numbered: {"number": sold["orderId"]}}
     for each in [operation] if operation else CATALOGUE.operations.values():
         prepare = PREPARED.get(each.id)
         if operation is None and prepare is not None and prepare not in there:

@@ -249,11 +249,17 @@ async def test_an_endless_head_is_cut_off_before_its_deadline(world: World) -> N
         assert (status_of(answer), body_of(answer)["code"]) == (431, "headers_too_large")
 
 
-@pytest.mark.parametrize("size", [8_192, 9_000, 17_000, 24_000, 70_000, 200_000])
-@pytest.mark.parametrize("end", [b"", b" HTTP/1.1\r\nHost: reseller.test\r\nConnection: close\r\n\r\n"])
+@pytest.mark.parametrize(
+    ("size", "end"),
+    [
+        *(
+            (size, b" HTTP/1.1\r\nHost: reseller.test\r\nConnection: close\r\n\r\n")
+            for size in (8_192, 9_000, 17_000, 24_000, 70_000, 200_000)
+        ),
+        *((size, b"") for size in (17_000, 24_000, 70_000, 200_000)),  # a shorter one is judged when it is complete
+    ],
+)
 async def test_an_address_that_is_too_long_is_told_so_however_long_it_is(world: World, server: Running, size: int, end: bytes) -> None:
-    if size < 16_384 and not end:
-        pytest.skip("a short one is judged when it is complete")
     answer = await server.exchange(b"GET /" + b"x" * size + end)
     assert (status_of(answer), body_of(answer)["code"]) == (414, "uri_too_long")
     assert set(body_of(answer)) == {"error", "code", "hint", "request_id"}

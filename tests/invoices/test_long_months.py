@@ -92,7 +92,7 @@ async def test_the_pages_of_an_invoice_are_its_lines_and_name_what_comes_next(bi
     assert (await bill.http.get(path, params={"starting_after": str(10**30)})).json()["line_items"] == []
 
 
-@pytest.mark.parametrize("cursor", ["-1", "1.5", "\u0663", "ili_00000000000000000000000000", "' or 1=1", ""])
+@pytest.mark.parametrize("cursor", ["-1", "1.5", "\u0663", "ili_00000000000000000000000000", "' or 1=1"])
 async def test_a_cursor_that_names_no_line_is_refused(bill: Billing, cursor: str) -> None:
     path = f"{INVOICES}/{(await bill.draft())['id']}"
     answer = await bill.http.get(path, params={"starting_after": cursor})
