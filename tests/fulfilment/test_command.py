@@ -35,7 +35,7 @@ def test_access_is_renewed_by_the_number_of_the_order_or_by_its_id_of_before(tmp
     token, unpaid = asyncio.run(store.write(new_token, ids=ids, order=number, now=now)), ids.new("onr_")
     words = ("orders", "renew-access", "--by", "ann", "--data", tmp_path)
     code, message = refused(*words, number, cwd=tmp_path)
-    assert (code, "SERVICE_BASE_URL: not set" in message) == (1, True)
+    assert (code, "SERVICE_BASE_URL: not set" in message) == (2, True)
     assert asyncio.run(store.read(order_of_token, token=token)) == number  # no link was ended for a mail that would lead nowhere
     for named in (number, token):
         assert (
