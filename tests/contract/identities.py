@@ -107,6 +107,11 @@ def by_role(operation: AnyOperation, who: Identity) -> Answer | None:
     return Answer(403, "role_required") if who.role is not Role.ADMIN else None
 
 
+def shows_less(who: Identity) -> bool:
+    """Whether the credential may do less than its person."""
+    return who.narrow is not None or (who.granted is not None and set(who.granted.split()) < {"read", "write", "admin"})
+
+
 def by_live_connection(operation: AnyOperation, who: Identity) -> Answer | None:
     """What would replace a live connection is for admins; whoever is in no organisation was refused before."""
     if operation.id not in REPLACING or who.place is Place.ALONE:
@@ -115,9 +120,9 @@ def by_live_connection(operation: AnyOperation, who: Identity) -> Answer | None:
 
 
 def by_login_to_what_is_live(operation: AnyOperation, who: Identity) -> Answer | None:
-    """And for credentials that were made with admin access."""
-    lacks = who.granted is not None and "admin" not in who.granted.split()
-    return RESTRICTED if operation.id in REPLACING and lacks else None
+    """And for credentials that may do all that their person may; those that lead to the pages of a live payment account, too."""
+    redirects = operation.id in REPLACING or operation.id == "operator_billing_connect_dashboard_link"
+    return RESTRICTED if redirects and shows_less(who) else None
 
 
 def by_former_token(operation: AnyOperation, who: Identity) -> Answer | None:
@@ -148,9 +153,8 @@ def by_restriction(operation: AnyOperation, who: Identity) -> Answer | None:
 
 def by_authority(operation: AnyOperation, who: Identity) -> Answer | None:
     """Who shows less than their person has changes nobody's access; no identity here is the credential that the call names."""
-    less = who.narrow is not None or (who.granted is not None and set(who.granted.split()) < {"read", "write", "admin"})
     authority = operation.authority
-    return RESTRICTED if less and authority is not None and not authority.narrower else None
+    return RESTRICTED if shows_less(who) and authority is not None and not authority.narrower else None
 
 
 def by_account(operation: AnyOperation, who: Identity) -> Answer | None:
