@@ -10,6 +10,7 @@ from registry.limits import Limits, Tier
 from tests.http.asking import ask, bearer, json_body
 from tests.http.conftest import CATALOGUE
 from tests.world import World, open_world
+from transports.http.door import credential_of
 from transports.http.turns import Turns
 
 pytestmark = pytest.mark.anyio
@@ -28,6 +29,20 @@ async def test_a_client_with_many_requests_waits_behind_one_with_few() -> None:
     await asyncio.gather(*(request("many") for _ in range(10)), request("one"), request("two"))
     assert order[:6] == ["many", "many", "many", "one", "two", "many"]
     assert order.count("many") == 10
+
+
+async def test_credentials_that_somebody_makes_up_have_one_turn_together_and_spaces_make_no_other_one() -> None:
+    turns, order = Turns(1), list[str]()
+
+    async def request(network: str, credential: bytes) -> None:
+        if not turns.begin_at_once():
+            await turns.wait(network, credential)
+        order.append(network)
+
+    await asyncio.gather(*(request("many", b"%d" % number) for number in range(20)), request("one", b"good"))
+    assert order.index("one") <= 2
+    shown = {credential_of([(b"authorization", value)]) for value in (b"Bearer key", b"Bearer     key", b" bearer key ")}
+    assert shown == {b"key"} and credential_of([(b"authorization", b"  ")]) == credential_of([]) == b""
 
 
 async def test_a_request_that_is_given_up_takes_nobodys_turn() -> None:
