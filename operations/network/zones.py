@@ -109,7 +109,7 @@ async def list_location_zones(ctx: Ctx, params: ZonesQuery) -> Data[list[ZoneRow
     if params.zone_id is None:
         rows = [summary(row) for row in await zones_of(upstream, params.reseller_id)]
         return listed(ctx, rows, params, zone_id)
-    networks = await networks_of(upstream, params.zone_id, params.reseller_id)
+    networks = await of_reseller(params.reseller_id, networks_of(upstream, params.zone_id, params.reseller_id))
     return listed(ctx, sorted(networks, key=network_id), params, network_id)
 
 

@@ -123,6 +123,14 @@ async def test_somebody_known_gets_a_further_organisation_and_acts_for_it(site: 
     assert "signed in with this browser alone" in page.text, "the session before has ended"
 
 
+async def test_six_digits_open_no_account_that_was_there_before(site: Site, browser: Browser, ada: str) -> None:
+    form = (await browser.get("/auth/sign-up")).page.form("/auth/sign-up")
+    seen = await browser.send(form, email=ADA, organization_name="Second")
+    seen = await browser.send(seen.page.form("/auth/sign-up/code"), code=await site.code())
+    assert seen.path == "/auth/sign-in" and browser.cookie("session") is None
+    assert [one.name for one in await site.service.store.read(memberships_of, person=ada)] == ["Fjord", "Second"]
+
+
 async def test_too_many_sign_ups_are_told_on_the_page(site: Site, browser: Browser) -> None:
     form = (await browser.get("/auth/sign-up")).page.form("/auth/sign-up")
     answers = [await browser.send(form, email=NEW, organization_name="Nordlys") for _ in range(4)]

@@ -66,7 +66,8 @@ async def finish(visit: Visit) -> Answer:
 
     Choice: a new person who has just proved the address is signed in at once, instead of being mailed a second code. The operation's answer
     holds no credential; that the code belongs to the address in the slip we know because the slip is sealed by us. Somebody who had an
-    account before signs in with a code for that: six digits found one organisation more, and open none of theirs.
+    account before, and is not signed in here, signs in with a code for that: six digits found one organisation more, and open none of
+    theirs.
     """
     slip = read_slip(visit, PURPOSE, visit.form.get("request", ""))
     if slip is None:
@@ -76,7 +77,8 @@ async def finish(visit: Visit) -> Answer:
     if outcome.problem is not None:
         return code_page(visit, slip, outcome.problem)
     person = await visit.desk.deps.store.read(find_by_address, address=normal(slip.address))
-    if person is None or known is not None:
+    here = None if visit.session is None else visit.session.person
+    if person is None or (known is not None and known != here):
         return Redirect("/sign-in")
     await visit.sign_in(person, organisation=cast(str, outcome.body["organization_id"]))
     remember(visit, slip.address)
