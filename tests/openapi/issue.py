@@ -8,12 +8,12 @@ from connectivity_reseller_api_client.api.connectivity import (  # pyright: igno
     create_connectivity_intent,
     get_connectivity_intent,
 )
-from connectivity_reseller_api_client.models import Error, Intent, NewIntent  # pyright: ignore[reportMissingImports]  # generated
+from connectivity_reseller_api_client.models import Error, Intent, IntentRequest  # pyright: ignore[reportMissingImports]  # generated
 
 base_url, key = sys.argv[1:]
 client = AuthenticatedClient(base_url=base_url, token=key, raise_on_unexpected_status=True)
-first = create_connectivity_intent.sync(client=client, body=NewIntent(plan="test_eu_1gb"), idempotency_key="generated-1")
-again = create_connectivity_intent.sync(client=client, body=NewIntent(plan="test_eu_1gb"), idempotency_key="generated-1")
+first = create_connectivity_intent.sync(client=client, body=IntentRequest(plan="test_eu_1gb"), idempotency_key="generated-1")
+again = create_connectivity_intent.sync(client=client, body=IntentRequest(plan="test_eu_1gb"), idempotency_key="generated-1")
 assert isinstance(first, Intent)
 read = get_connectivity_intent.sync(id=first.id, client=client)
 missing = get_connectivity_intent.sync(id="cni_" + "0" * 26, client=client)

@@ -33,7 +33,7 @@ class SimIds(SystemIds):
         super().__init__(clock)
         self._rng = rng
 
-    def bytes(self, count: int) -> bytes:
+    def _take(self, count: int) -> bytes:
         return self._rng.randbytes(count)
 
     def fraction(self) -> float:

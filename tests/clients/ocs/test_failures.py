@@ -16,6 +16,7 @@ from clients.http import Outbound
 from clients.ocs.client import Ocs
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.link import OcsLink
+from clients.ocs.places import Places
 from clients.ocs.pool import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
 from registry.errors import BadRequest, Conflict, OcsError, Refusal
@@ -242,22 +243,21 @@ async def test_foreign_words_and_tokens_are_not_logged(caplog: pytest.LogCapture
     assert "s3cret" not in caplog.text
 
 
-async def settled(ocs: Ocs, found: list[OcsError]) -> None:
+async def overdue(ocs: Ocs) -> tuple[bool, bool, str | None]:
     with pytest.raises(OcsError) as caught:
         await writing(ocs)
-    found.append(caught.value)
+    return caught.value.before_execution, caught.value.outcome_unknown, caught.value.error_code
 
 
 async def test_a_call_that_finds_no_place_in_time_was_surely_not_sent() -> None:
-    there = upstream()
+    there, places = upstream(), Places(1)
     there.gate = anyio.Event()
-    ocs = there.ocs(OcsSettings(URL, concurrency=1, total_seconds=0.05))
-    found: list[OcsError] = []
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(settled, ocs, found)
-        tasks.start_soon(settled, ocs, found)
-    told = sorted((error.before_execution, error.outcome_unknown, error.error_code) for error in found)
-    assert told == [(False, True, "ocs_timeout"), (True, False, "ocs_timeout")]
+    ocs = there.ocs(OcsSettings(URL, total_seconds=0.05), places=places)
+    give_back = await places.take("somebody else")
+    assert await overdue(ocs) == (True, False, "ocs_timeout")
+    assert there.requests == []
+    give_back()
+    assert await overdue(ocs) == (False, True, "ocs_timeout")
     assert len(there.requests) == 1
 
 

@@ -10,6 +10,7 @@ import orjson
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import Ocs
 from clients.ocs.link import OcsLink
+from clients.ocs.places import Places
 from clients.ocs.settings import OcsSettings
 from tests.clients.clock import ManualClock
 
@@ -51,9 +52,9 @@ class Upstream(httpx.AsyncBaseTransport):
     def outbound(self, seconds: float = 20.0) -> Outbound:
         return Outbound(OutboundLimits(total_seconds=seconds), transport=self)
 
-    def ocs(self, settings: OcsSettings | None = None, token: str = TOKEN) -> Ocs:
+    def ocs(self, settings: OcsSettings | None = None, token: str = TOKEN, places: Places | None = None) -> Ocs:
         settings = settings or OcsSettings(URL, backoff_seconds=0)
-        return Ocs(OcsLink(self.outbound(settings.total_seconds), settings, token, ManualClock()), settings)
+        return Ocs(OcsLink(self.outbound(settings.total_seconds), settings, token, ManualClock(), places=places), settings)
 
 
 def raw(body: bytes, status: int = 200) -> Answer:
