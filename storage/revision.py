@@ -19,6 +19,7 @@ REVISIONS = (
     "0010",
     "0011",
     "0012",
+    "0013",
 )  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
 

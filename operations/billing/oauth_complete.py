@@ -34,13 +34,13 @@ class ConsentGiven(Input):
 
 
 async def may_attach(ctx: Ctx, params: ConsentGiven) -> Connected | None:
-    """The account that takes payments and that the processor does not let the service into any more, where there is one.
+    """The account that takes or took payments and that the processor does not let the service into any more, where there is one.
 
     An admin confirms that another account takes its place. Nothing else that is live gives way.
     """
     del params
     account = await account_of(ctx)
-    if account is None or account.status != "active":
+    if account is None or not account.was_active:
         return None
     try:
         await check_let_in(ctx.deps, account)
@@ -154,11 +154,11 @@ async def giving_way(ctx: Ctx, new: str, replaceable: Connected | None) -> Givin
     try:
         account = await ctx.deps.payments.find_account(found.account)
     except AccountDetached:
-        confirmed = found.status != "active" or (replaceable is not None and replaceable.account == found.account)
+        confirmed = not found.was_active or (replaceable is not None and replaceable.account == found.account)
         return GivingWay(found.account, gone=found.account if confirmed else None)
     except Refusal:
         return GivingWay(found.account)
-    unfinished = found.kind == "express" and found.status == "pending" and not account.details_submitted
+    unfinished = found.kind == "express" and not found.was_active and not account.details_submitted
     return GivingWay(found.account, replacing=found.account if unfinished else None)
 
 

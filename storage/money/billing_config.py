@@ -23,6 +23,7 @@ class BillingConfig(NamedTuple):
     connect_kind: str | None
     connect_status: str
     connect_as_of: float
+    connect_was_active: int
     updated: int
 
 
@@ -38,6 +39,7 @@ DEFAULTS = {
     "connect_kind": None,
     "connect_status": "not_connected",
     "connect_as_of": 0.0,
+    "connect_was_active": 0,
 }
 MAKE = Command(
     lambda dialect: (

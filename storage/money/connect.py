@@ -13,12 +13,17 @@ from storage.statement import Command, Query
 
 
 class Connected(NamedTuple):
-    """An organisation that has an account: `kind` is express or standard, `status` pending or active."""
+    """An organisation that has an account: `kind` is express or standard, `status` pending or active.
+
+    `was_active` is 1 once the account was active: a processor that restricts a live account makes it pending, and it stays as
+    protected as it was.
+    """
 
     organisation: str
     account: str
     kind: str
     status: str
+    was_active: int
 
 
 class Standing(NamedTuple):
@@ -49,6 +54,7 @@ FIND = Query(
         CONFIG.c.connect_account.label("account"),
         CONFIG.c.connect_kind.label("kind"),
         CONFIG.c.connect_status.label("status"),
+        CONFIG.c.connect_was_active.label("was_active"),
     ).where(OF_ORGANISATION, CONFIG.c.connect_account.is_not(None)),
 )
 AS_OF = Query(Moment, sa.select(CONFIG.c.connect_as_of).where(OF_ORGANISATION))
@@ -64,7 +70,7 @@ ATTACH = Query(
     .where(
         CONFIG.c.organisation == sa.bindparam("of"),
         CONFIG.c.connect_account.is_(None)
-        | ((CONFIG.c.connect_account == sa.bindparam("replacing")) & (CONFIG.c.connect_status == "pending"))
+        | ((CONFIG.c.connect_account == sa.bindparam("replacing")) & (CONFIG.c.connect_was_active == 0))
         | ((CONFIG.c.connect_account == sa.bindparam("gone")) & (CONFIG.c.connect_as_of <= sa.bindparam("as_of"))),
         ~TAKEN,
     )
@@ -73,6 +79,7 @@ ATTACH = Query(
         connect_kind=sa.bindparam("kind"),
         connect_status=sa.bindparam("status"),
         connect_as_of=sa.bindparam("as_of"),
+        connect_was_active=sa.case((sa.bindparam("status") == "active", 1), else_=0),
         updated=sa.bindparam("now"),
     )
     .returning(CONFIG.c.organisation),
@@ -84,6 +91,7 @@ WRITE = Command(
     .values(
         connect_as_of=sa.bindparam("as_of"),
         connect_status=sa.bindparam("status"),
+        connect_was_active=sa.case((sa.bindparam("status") == "active", 1), else_=CONFIG.c.connect_was_active),
         updated=sa.case(
             (CONFIG.c.connect_status == sa.bindparam("status"), CONFIG.c.updated), else_=sa.bindparam("now", type_=sa.BigInteger)
         ),
@@ -96,6 +104,7 @@ DETACH = Command(
         connect_account=None,
         connect_kind=None,
         connect_status="not_connected",
+        connect_was_active=0,
         connect_as_of=sa.bindparam("as_of"),
         updated=sa.bindparam("now"),
     )
@@ -133,8 +142,8 @@ def attach_account(
 ) -> bool:
     """Make the account this organisation's; True where it is now, also when it was before.
 
-    False: it is another organisation's, or this one has another account; `replacing` is one that gives way while it is pending,
-    and `gone` one that was let go, however it stands, unless something newer than `as_of` is known of it.
+    False: it is another organisation's, or this one has another account; `replacing` is one that gives way because it
+    was never active, and `gone` one that was let go, however it stands, unless something newer than `as_of` is known of it.
     """
     ensure_config(connection, organisation=organisation, now=now)
     if organisation_of_account(connection, account=account) == organisation:

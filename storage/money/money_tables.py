@@ -70,6 +70,7 @@ class BillingConfigTable(Named, table=True):
 
     `connect_status`: not_connected, pending or active; `connect_kind`: express or standard. An account belongs to one organisation.
     `connect_as_of`: the moment of the processor's word that the status comes from; what is older changes nothing.
+    `connect_was_active` is 1 once the account was active, whatever its status is now.
     """
 
     organisation: str = Field(primary_key=True, sa_type=sa.Text)
@@ -81,6 +82,7 @@ class BillingConfigTable(Named, table=True):
     connect_kind: str | None = Field(default=None, sa_type=sa.Text)
     connect_status: str = Field(sa_type=sa.Text)
     connect_as_of: float = Field(sa_type=sa.Double)
+    connect_was_active: int = 0
     updated: int = Field(sa_type=sa.BigInteger)
 
 

@@ -62,6 +62,16 @@ async def finish(house: House, account: str) -> None:
         complete_onboarding(state, account)
 
 
+async def restricted(house: House, who: Credentials, account: str) -> None:
+    """The processor wants to know more of the account's owner and stops payments; the service has seen it."""
+    from clients.sandbox.payments.onboarding import restrict_account
+
+    async with house.world.payments.turn(writes=True) as state:
+        restrict_account(state, account, None)
+    house.world.clock.advance(60)
+    assert (await ask(house, who.secret, "GET", f"{BILLING}/connect/status"))[1]["status"] == "pending"
+
+
 async def own_account(house: House) -> str:
     """A Standard account that somebody has at the processor, and that no organisation is connected with."""
     from clients.sandbox.payments.onboarding import open_standard_account

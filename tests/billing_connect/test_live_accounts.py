@@ -9,7 +9,7 @@ from registry.limits import Role, Tier
 from registry.restrictions import Restrictions
 from storage.money.connect import connected
 from storage.people.grants import Grant, insert_grant
-from tests.billing_connect.asking import BILLING, ask, brought, consented, let_go, onboarded, own_account
+from tests.billing_connect.asking import BILLING, ask, brought, consented, let_go, onboarded, own_account, restricted
 from tests.contract.stage import House
 from tests.world import Credentials
 
@@ -126,6 +126,53 @@ async def test_a_new_account_takes_the_place_of_one_that_was_paid_after_a_questi
     assert (status, first in asked["message"], await own.account()) == (202, True, first)
     status, begun = await ask(house, admin, "POST", path, {"country": "NO"}, sure=True)
     assert (status, begun["account_id"] != first) == (200, True)
+
+
+async def test_an_account_that_was_live_and_is_restricted_is_led_to_its_pages_by_admins_alone(house: House) -> None:
+    own = await organisation(house)
+    first = await onboarded(house, own.admin)
+    await restricted(house, own.admin, first)
+    for secret, code in (await own.strangers()).items():
+        if not secret.startswith("ak_"):
+            said = [await ask(house, secret, "POST", path, {}) for path in PATHS]
+            assert [(status, body["code"]) for status, body in said] == [(403, code)] * 2
+    for path in PATHS:
+        status, body = await ask(house, await own.session(Role.ADMIN), "POST", path, {})
+        assert (status, body["account_id"], body["status"]) == (200, first, "pending")
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_an_account_that_was_live_restricted_and_let_go_gives_way_to_a_new_one_after_a_question(house: House, path: str) -> None:
+    own = await organisation(house)
+    first = await onboarded(house, own.admin)
+    await restricted(house, own.admin, first)
+    await let_go(house, first)
+    member = await own.session(Role.MEMBER)
+    assert (await ask(house, member, "POST", path, {"country": "NO"}, sure=True))[1]["code"] == "role_required"
+    admin = await own.session(Role.ADMIN)
+    status, asked = await ask(house, admin, "POST", path, {"country": "NO"})
+    assert (status, first in asked["message"], await own.account()) == (202, True, first)
+    status, begun = await ask(house, admin, "POST", path, {"country": "NO"}, sure=True)
+    assert (status, begun["account_id"] != first, await own.account()) == (200, True, begun["account_id"])
+
+
+async def test_an_account_that_was_live_and_is_restricted_is_replaced_by_no_other(house: House) -> None:
+    own = await organisation(house)
+    first = await onboarded(house, own.admin)
+    await restricted(house, own.admin, first)
+    account = await own_account(house)
+    member = await house.world.caller(organisation=own.admin.organisation, role=Role.MEMBER)
+    for secret in (member.secret, own.admin.secret):
+        given = {"code": await consented(house, account), "state": await state_of(house, secret)}
+        status, body = await ask(house, secret, "POST", f"{OAUTH}/complete", given, sure=True)
+        assert (status, body["code"], await own.account()) == (409, "payments_already_connected", first)
+    await let_go(house, first)
+    given = {"code": await consented(house, account), "state": await state_of(house, member.secret)}
+    assert (await ask(house, member.secret, "POST", f"{OAUTH}/complete", given, sure=True))[1]["code"] == "role_required"
+    given = {"code": await consented(house, account), "state": await state_of(house, own.admin.secret)}
+    assert (await ask(house, own.admin.secret, "POST", f"{OAUTH}/complete", given))[0] == 202
+    assert (await ask(house, own.admin.secret, "POST", f"{OAUTH}/complete", given, sure=True))[0] == 200
+    assert await own.account() == account
 
 
 async def test_the_audit_log_tells_of_each_account(house: House) -> None:

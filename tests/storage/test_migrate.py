@@ -72,13 +72,18 @@ def test_upgrading_an_empty_database_gives_exactly_the_tables_of_the_schema(new_
     assert drift(new_database) == []
 
 
-def test_a_schedule_and_a_program_of_before_are_kept_and_nothing_is_said_of_where_they_came_from(new_database: str) -> None:
-    upgrade(new_database)
+def go_before(url: str, revision: str) -> None:
+    """The database is as it was before this revision."""
+    upgrade(url)
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS))
     config.set_main_option("path_separator", "os")
-    before = ScriptDirectory.from_config(config).get_revision("0011").down_revision
-    assert isinstance(before, str) and downgrade(new_database, before)
+    before = ScriptDirectory.from_config(config).get_revision(revision).down_revision
+    assert isinstance(before, str) and downgrade(url, before)
+
+
+def test_a_schedule_and_a_program_of_before_are_kept_and_nothing_is_said_of_where_they_came_from(new_database: str) -> None:
+    go_before(new_database, "0011")
     columns = "id, organisation, composite, input, cron, timezone, created_by, next_ms, created"
     schedule = "'sch_1', 'org_1', 'fleet_health', '{}', '0 6 * * *', 'UTC', 'usr_1', 7, 8"
     with locked(new_database) as database:
@@ -93,6 +98,25 @@ def test_a_schedule_and_a_program_of_before_are_kept_and_nothing_is_said_of_wher
             ("sch_1", "usr_1", None, 7)
         ]
         assert [tuple(row) for row in run("select id, network, address from oauth_client")] == [("cli_1", None, None)]
+
+
+def test_a_payment_account_of_before_was_active_where_its_status_or_an_order_says_so(new_database: str) -> None:
+    go_before(new_database, "0013")
+    columns = "organisation, currency, billing_cycle_day, price_per_gb_cents, invoice_prefix, connect_as_of, updated"
+    accounts = {"org_1": ("acct_1", "active"), "org_2": ("acct_2", "pending"), "org_3": ("acct_3", "pending"), "org_4": (None, "none")}
+    order = "organisation, storefront, plan, bought, template_id, amount, currency, language, status, payee, tries, created, updated"
+    with locked(new_database) as database:
+        run = database.connection.exec_driver_sql
+        for organisation, (account, status) in accounts.items():
+            given = f"'{organisation}', 'USD', 1, 0, 'INV', 1.0, 1, {'null' if account is None else repr(account)}, '{status}'"
+            run(f"insert into billing_config ({columns}, connect_account, connect_status) values ({given})")
+        told = "'org_2', 'sf_1', 'sfp_1', '{}', 1, 100, 'USD', 'en', 'ready', 'acct_2', 0, 1.0, 1.0"
+        run(f"insert into storefront_order (id, {order}) values ('onr_1', {told})")
+        database.connection.commit()
+    assert upgrade(new_database)
+    with locked(new_database) as database:
+        found = database.connection.exec_driver_sql("select organisation, connect_was_active from billing_config order by organisation")
+        assert [tuple(row) for row in found] == [("org_1", 1), ("org_2", 1), ("org_3", 0), ("org_4", 0)]
 
 
 def test_down_to_base_and_up_again(new_database: str) -> None:

@@ -65,14 +65,14 @@ EXAMPLE = Example(
 
 
 async def may_begin(ctx: Ctx, params: Onboarding) -> Connected | None:
-    """The organisation's account. Where it is live, an admin alone is led to its pages, since the bank account is changed there.
+    """The organisation's account. Where it is or was live, an admin alone is led to its pages, since the bank account is changed there.
 
     One that was live and let the service go is replaced by a new one when an admin has confirmed it.
     """
     del params
     require(Scope.ANY, ctx.caller, ctx.deps.site)  # a login that was only let read changes nothing
     account = await account_of(ctx)
-    if account is not None and account.status == "active":
+    if account is not None and account.was_active:
         if account.kind == "express":
             ctx.need_admin(LIVE_PAGES)
         try:
@@ -90,7 +90,7 @@ async def begin_onboarding(ctx: Ctx, params: Onboarding, account: Connected | No
     try:
         link = await link_to(ctx.deps, account, params)
     except AccountDetached:
-        if account.status == "active" and ctx.replacement is None:
+        if account.was_active and ctx.replacement is None:
             raise let_go_meanwhile() from None
         account = await replaced(ctx, account, params.country, asked)
         link = await link_to(ctx.deps, account, params)
