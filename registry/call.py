@@ -59,6 +59,8 @@ class Call:
     progress: Progress = no_progress
     prefers_page: bool = False
     """Somebody reads the answer in a browser: an operation that has a page answers with it unless it is asked otherwise."""
+    message_size: int = 0
+    """Bytes of the MCP message that it came in, where the door has not charged them already."""
     covered: bool = False
     """Another call, which was charged, makes this one: it costs nothing more."""
     # Filled in by the pipeline as it goes, so that a refusal can be recorded with what was known.
@@ -76,6 +78,11 @@ class Call:
     def has_no_body(self) -> bool:
         """Over HTTP a body was looked for, and none came; `{}` is one."""
         return self.raw == b""
+
+    @property
+    def size(self) -> int:
+        """Bytes that were read for it."""
+        return self.message_size if self.raw is None else len(self.raw)
 
     async def body(self) -> bytes:
         """The body as it came: read once, when it is first asked for."""

@@ -170,7 +170,7 @@ class Pipeline(Generic[D]):
             yield
         except Refusal:
             if call.identified is not None and (call.raw is not None or call.surface == "mcp"):
-                self.pace.refused_body(call.identified, call.client, len(call.raw or b""))
+                self.pace.refused_body(call.identified, call.client, call.size)
             raise
 
     def admit_public(self, client: str) -> None:
@@ -409,8 +409,8 @@ class Pipeline(Generic[D]):
 
     def _charge_large_body(self, call: Call) -> None:
         """Charge a large body that was read for a call that costs no quota: a refusal, or an answer that was stored before."""
-        if call.identified is not None and call.raw is not None and len(call.raw) > LARGE_BODY:
-            self.pace.refused_body(call.identified, call.client, len(call.raw))
+        if call.identified is not None and call.size > LARGE_BODY:
+            self.pace.refused_body(call.identified, call.client, call.size)
 
     def _replay(self, context: Context[D], stored: Stored) -> Reply:
         self._charge_large_body(context.call)

@@ -116,7 +116,7 @@ def of_server(served: Served) -> "Iterable[Metric]":
     yield counted("reseller_connections_ended", text, "reason", connections.ended)
     yield gauge("reseller_large_answers", "Answers above 1 MB that are being read", float(large.in_progress))
     yield gauge("reseller_large_answer_bytes", "Bytes of memory that they hold", float(large.held))
-    text = "Answers above 1 MB that were refused: their credential is reading another, or together they hold too much memory"
+    text = "Answers above 1 MB refused: the credential reads another, or those of the organisation or of all hold too much memory"
     yield counted("reseller_large_answers_refused", text, "reason", large.refused)
 
 

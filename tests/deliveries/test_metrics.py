@@ -16,7 +16,7 @@ from tests.clients.webhooks.receiver import receiver, status
 from tests.deliveries.post_office import PostOffice
 from tests.deliveries.test_worker import to_the_next, until
 from transports.http.connections import Connections
-from transports.http.large_answers import LargeAnswers
+from transports.http.large_answers import LargeAnswers, Reader
 from transports.http.serve import bind, port_of
 from transports.metrics import Metrics, Served
 from transports.metrics_door import metrics_door
@@ -143,9 +143,9 @@ async def test_without_the_database_the_process_still_tells_of_itself(office: Po
 async def test_a_server_tells_what_it_holds_and_whom_it_turned_away(office: PostOffice) -> None:
     large, connections = LargeAnswers(), Connections(512, 64)
     metrics = Metrics(office.store, office.clock, Tally(), Served(large, connections))
-    with large.one_more("key_1", 3_000_000):
-        assert large.refusal("key_1", 2_000_000, 0.0, "") is not None
-        assert large.refusal("key_2", 100_000_000, 0.0, "") is not None
+    with large.one_more(Reader("key_1", "org_1"), 3_000_000):
+        assert large.refusal(Reader("key_1", "org_1"), 2_000_000, 0.0, "") is not None
+        assert large.refusal(Reader("key_2", "org_2"), 100_000_000, 0.0, "") is not None
         found = await values(metrics)
     assert {name: value for name, value in found.items() if name.startswith(("large", "connections"))} == {
         "connections": 0,
@@ -156,6 +156,7 @@ async def test_a_server_tells_what_it_holds_and_whom_it_turned_away(office: Post
         "large_answer_bytes": 3_000_000,
         "large_answers_refused_total{reason=credential}": 1,
         "large_answers_refused_total{reason=memory}": 1,
+        "large_answers_refused_total{reason=organisation}": 0,
     }
 
 

@@ -89,6 +89,20 @@ async def test_one_key_of_an_organisation_does_not_keep_another_from_reading(wor
     await first.read()
 
 
+async def test_the_credentials_of_an_organisation_leave_room_for_others(world: World) -> None:
+    world.door.large = LargeAnswers(most_of_one=LARGE_SIZE * 2)
+    mine = await world.caller()
+    keys = [mine, *[await world.caller(organisation=mine.organisation) for _ in range(2)]]
+    readers = [await Reader(world, key).until_begun() for key in keys]
+    last = await readers[2].read()
+    assert (last.status, last.code, last.headers[b"retry-after"]) == (429, "rate_limited", b"5")
+    assert orjson.loads(last.body)["limit"] == orjson.loads(last.body)["used"] == LARGE_SIZE * 2
+    assert (await Reader(world, await world.caller()).read()).status == 200
+    assert [len((await reader.read()).body) for reader in readers[:2]] == [LARGE_SIZE] * 2
+    assert (await Reader(world, keys[2]).read()).status == 200
+    assert world.door.large.refused == {"credential": 0, "organisation": 1, "memory": 0}
+
+
 async def test_large_answers_of_all_together_take_so_much_memory_and_no_more(world: World) -> None:
     world.door.large = LargeAnswers(most_held=LARGE_SIZE * 2)
     readers = [await Reader(world, await world.caller()).until_begun() for _ in range(3)]

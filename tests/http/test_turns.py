@@ -93,3 +93,16 @@ async def test_a_request_has_at_most_a_hundred_headers(tmp_path: Path, count: in
     async with open_world(tmp_path, CATALOGUE) as world:
         answer = await ask(world.door, headers=[(b"x-%d" % number, b"1") for number in range(count)])
         assert answer.status == status
+
+
+async def test_a_large_body_that_is_answered_from_what_was_stored_is_charged(tmp_path: Path) -> None:
+    async with open_world(tmp_path, CATALOGUE, limits=LIMITS) as world:
+        caller = await world.caller(Tier.ENTERPRISE)
+        path, raw = b"/v1/subscribers/issue-from-inventory", b"{" + b" " * len(BAD) + b"}"
+
+        async def issue() -> tuple[int, bool]:
+            headers = [bearer(caller.secret), (b"idempotency-key", b"one"), *json_body(raw)]
+            answer = await ask(world.door, "POST", path, headers, [raw])
+            return answer.status, "idempotent-replayed" in answer.headers
+
+        assert [await issue() for _ in range(4)] == [(200, False), (200, True), (200, True), (429, False)]

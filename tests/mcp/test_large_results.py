@@ -9,6 +9,7 @@ import pytest
 from registry.catalogue import Catalogue, Toolset
 from tests.mcp import large
 from tests.mcp.house import open_house
+from transports.http.large_answers import Reader
 from transports.mcp.result import LONG
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +25,7 @@ async def test_a_large_result_waits_for_the_large_answer_that_its_key_is_reading
             whole = await client.call_tool("get_text", {})
             assert whole.structured_content == {"text": ["x" * 1000] * (large.SIZE // 1000)}
             assert (counted.in_progress, counted.held) == (0, 0)
-            with counted.one_more(caller.key_id, 1):
+            with counted.one_more(Reader(caller.key_id, caller.organisation), 1):
                 refused = await client.call_tool("get_text", {})
             again = await client.call_tool("get_text", {})
         assert refused.is_error and '"code":"rate_limited"' in str(refused.content[0])

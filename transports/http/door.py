@@ -30,7 +30,7 @@ from transports.http.compression import (
 from transports.http.connection import ANSWER, CALLED, LARGE_ANSWERS, OVERLOADED, REQUEST, Answer, Called, Overloaded
 from transports.http.cors import cors_headers, preflight
 from transports.http.inner import Inner
-from transports.http.large_answers import LARGE_ANSWER, STREAM_BYTES, LargeAnswers, reader_of
+from transports.http.large_answers import LARGE_ANSWER, STREAM_BYTES, LargeAnswers, Reader, reader_of
 from transports.http.network import network_of
 from transports.http.passing import CHATS_OF_ALL, CHATS_OF_ONE, Passing, no_room
 from transports.http.request import Head, read_head
@@ -81,7 +81,7 @@ class Visit:
         self.request_id, self.started, self.head_only = request_id, started, head_only
         self.path, self.operation, self.organisation, self.surface = "-", "", "", "http"
         self.status, self.code = 0, ""
-        self.reader, self.held = "", 0
+        self.reader, self.held = Reader("", ""), 0
         self.counted: ExitStack | None = None
         """Holds the place of a large answer until the request has ended."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
@@ -116,6 +117,8 @@ class McpDoor:
                 raise
             if body.is_shortened:
                 self._pipeline.charge_refused_body(caller, client, body.size)
+            else:
+                visitor = replace(visitor, message_size=body.size)
             if isinstance(message, list):
                 await send_json(send, 400, [(b"cache-control", b"no-store")], BATCH)
                 return

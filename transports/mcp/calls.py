@@ -62,6 +62,7 @@ class Calls:
             caller=visitor.caller,
             arguments=arguments or {},
             client=visitor.client,
+            message_size=visitor.message_size,
             progress=progress,
         )
 

@@ -39,6 +39,8 @@ class Visitor:
     """Is told what was called, and what came of it."""
     admit: Admit = uncounted
     """Counts a reply that is large, until the request has been answered; or says why it cannot be given now."""
+    message_size: int = 0
+    """Bytes of the request's body, which the pipeline charges where the call is refused or replayed; 0 where they are charged."""
 
 
 Context: TypeAlias = ServerRequestContext
