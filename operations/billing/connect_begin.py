@@ -26,7 +26,7 @@ async def operator_billing_connect_begin(ctx: Ctx, params: Onboarding, account: 
     For a person who is signed in: an API key is refused. The first call makes an Express account for your organisation; each call
     gives a fresh link to it, however many are made at once. The same as payments_connect_begin.
 
-    Once the account takes payments, only an admin gets a link, since the bank account can be changed there.
+    Once the account has taken payments, only an admin gets a link, since the bank account can be changed there.
 
     Open `url` in a browser soon, once. Afterwards operator_billing_connect_status asks the processor how the account stands. Whoever
     has an account at the processor already connects it with operator_billing_connect_oauth_begin instead.

@@ -26,7 +26,7 @@ async def payments_connect_begin(ctx: Ctx, params: Onboarding, account: Connecte
     For a person who is signed in: an API key is refused. The first call makes an Express account for your organisation; each call
     gives a fresh link to it, however many are made at once.
 
-    Once the account takes payments, only an admin gets a link, since the bank account can be changed there.
+    Once the account has taken payments, only an admin gets a link, since the bank account can be changed there.
 
     Open `url` in a browser soon, once. Afterwards payments_connect_status asks the processor how the account stands: pending becomes
     active when it takes payments. An account that was connected by OAuth is onboarded by its owner, and answers 409.

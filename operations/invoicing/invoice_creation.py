@@ -127,8 +127,9 @@ async def create_invoice(ctx: Ctx, params: NewInvoice, granted: None) -> MadeInv
 
     Each line is the SIM's bytes times the price, rounded half-up to the cent; 1 GB is 10^9 bytes. The platform fee is added to the
     subtotal; tax is 0. Currency and prefix of the number are those of get_billing_config at this moment; `currency` together with
-    `price_per_gb_cents` gives this invoice its own. Numbers count up without gaps per organisation and UTC year, drafts and voids
-    included. Records that come later change the month's sums and no invoice.
+    `price_per_gb_cents` gives this invoice its own. The organisation's price is 0, and the lines with it, until update_billing_config
+    sets it. Numbers count up without gaps per organisation and UTC year, drafts and voids included. Records that come later change
+    the month's sums and no invoice.
 
     `iccids` or `account_ids` bill some SIMs alone, and only what no other invoice of the month bills that is not void. An invoice of
     the whole month leaves out what such invoices bill. A SIM counts to the account that has it now. `largest_lines` are at most five.

@@ -54,6 +54,13 @@ def test_a_refusal_teaches_on_stderr_and_ends_with_1(place: Path, where: dict[st
     assert lines[2].startswith("  request id req_")
 
 
+def test_a_list_of_numbers_is_given_like_a_list_of_words(place: Path, where: dict[str, str]) -> None:
+    words = ("call", "create_invoice", "--period-id", "per_" + "0" * 26)
+    for given in (("--account-ids", "8101,8102"), ("--account-ids", "8101", "--account-ids=8102"), ("--account-ids", "[8101, 8102]")):
+        assert "[not_found]" in refused(*words, *given, cwd=place, **where)[1].splitlines()[0]
+    assert refused(*words, "--account-ids", "8101,EUR", cwd=place, **where)[1].startswith("--account-ids: must be an integer; got EUR")
+
+
 def test_a_key_for_the_repetition_is_made_when_none_is_given(place: Path, server: Running) -> None:
     del server
     made = reseller("call", "create_connectivity_intent", "--plan", "test_eu_1gb", cwd=place)

@@ -74,6 +74,8 @@ def metavar_of(info: FieldInfo, *, nullable: bool) -> str | None:
     """The kind of value, where it is not the option's own type."""
     if takes_object(info.annotation):
         return "JSON"
+    if kind_of(info.annotation) == "list":
+        return f"{KINDS.get(item_kind(info.annotation), 'TEXT')},..."
     return KINDS.get(kind_of(info.annotation), "TEXT") + "|null" if nullable else None
 
 
@@ -92,6 +94,11 @@ def members(annotation: object) -> list[object]:
     if origin in (Union, types.UnionType):
         return [kind for member in get_args(annotation) for kind in members(member)]
     return [annotation]
+
+
+def item_kind(annotation: object) -> str:
+    """The kind of a list's items."""
+    return next((kind_of(get_args(kind)[0]) for kind in members(annotation) if get_origin(kind) is list and get_args(kind)), "str")
 
 
 def objects(annotation: object) -> Iterator[type[BaseModel]]:
@@ -126,27 +133,33 @@ def literals(annotation: object) -> list[object]:
 
 
 def read(model: type[Input], name: str, given: object, taken: Collection[str]) -> object:
-    """Objects and arrays are given as JSON text; an array of words may be `DE,FR` as well, and its option given several times."""
+    """Objects and arrays are given as JSON text; an array of words or numbers may be `DE,FR`, or its option given several times."""
     info = model.model_fields[name]
     option = flag(shown(name, info), taken)
     if isinstance(given, list):
-        return [word for text in cast("list[str]", given) for word in words(option, text)]
+        kind = item_kind(info.annotation)
+        return [item(option, kind, word) for text in cast("list[str]", given) for word in words(option, text)]
     if not isinstance(given, str):
         return given
     if takes_null(model, info):
-        return None if given == "null" else number(option, kind_of(info.annotation), given)
+        return None if given == "null" else number(option, kind_of(info.annotation), given, " or null")
     if takes_object(info.annotation) or (takes_anything(info.annotation) and given.startswith(("{", "["))):
         return parsed(option, given)
     return given
 
 
-def number(option: str, kind: str, text: str) -> object:
-    """The number of an option that takes null as well; other text stays as it is."""
+def item(option: str, kind: str, word: object) -> object:
+    """One item of a list; what was JSON is what it is."""
+    return number(option, kind, word) if isinstance(word, str) else word
+
+
+def number(option: str, kind: str, text: str, other: str = "") -> object:
+    """The number of an option that takes `other` things as well; text that is to be text stays as it is."""
     if kind not in NUMBERS:
         return text
     pattern, convert, rule = NUMBERS[kind]
     if not pattern.fullmatch(text):
-        raise Failure(f"{option}: must be {rule} or null; got {text[:60]}")
+        raise Failure(f"{option}: must be {rule}{other}; got {text[:60]}")
     return convert(text)
 
 

@@ -28,11 +28,21 @@ def renew_access(connection: Connection, *, deps: Deps, order: str, organisation
             "There is no order with this number", param="number", hint="list_storefront_orders shows the numbers of orders, onr_..."
         )
     if row.email is None:
-        raise OrderWithoutAddress(
-            "This order has no address that a new link could be sent to: it was not paid for, or its buyer was erased; nothing was changed",
-            param="number",
-            hint="The links that open it stay as they are; rollback_esim_issuance takes the eSIM back",
-        )
+        raise no_address(row)
     end_access(connection, order=row.id, now=now)
     tell_new_link(connection, deps, row.id)
     return row
+
+
+def no_address(row: OrderRow) -> OrderWithoutAddress:
+    """The refusal for an order whose buyer cannot be written to."""
+    if row.iccid is None:
+        text = "This order has no address that a new link could be sent to, because it was not paid for; nothing was changed"
+        return OrderWithoutAddress(
+            text, param="number", hint="The link opens it until it is paid for, which gives it an address, or until it ends"
+        )
+    return OrderWithoutAddress(
+        "This order has no address that a new link could be sent to, because its buyer was erased; nothing was changed",
+        param="number",
+        hint="The links that open it stay as they are; rollback_esim_issuance takes the eSIM back",
+    )
