@@ -123,14 +123,15 @@ def configuration(stand: Stand, plan: Plan) -> SchemathesisConfig:
         fuzzing=FuzzingPhaseConfig(enabled=alone, extra_data_sources=same),
         stateful=StatefulPhaseConfig(enabled=plan.sequences, max_steps=STEPS),
     )
-    operations, dictionaries = named(stand)
+    asked = plan.only if stand.operation is None else frozenset({stand.operation.id})
+    operations, dictionaries = named(stand, asked)
     project = ProjectConfig(
         auth=credentials(stand, plan.kind),
         generation=generation,
         phases=phases,
         continue_on_failure=True,
         workers=1,
-        operations=OperationsConfig(operations=operations + left_out(stand, plan)),
+        operations=OperationsConfig(operations=operations + left_out(asked)),
     )
     cache = CacheConfig(enabled=False)
     return SchemathesisConfig(projects=ProjectsConfig(default=project), seed=plan.seed, dictionaries=dictionaries, cache=cache)
@@ -148,12 +149,14 @@ def credentials(stand: Stand, kind: str) -> AuthConfig:
     return AuthConfig(openapi=known)
 
 
-def named(stand: Stand) -> tuple[list[OperationConfig], dict[str, DictionaryDefinition]]:
-    """What is there, for each operation that may name it."""
+def named(stand: Stand, asked: frozenset[str] | None) -> tuple[list[OperationConfig], dict[str, DictionaryDefinition]]:
+    """What is there, for each operation that may name it. All are looked through for each call: those that are not asked stay out."""
     assert stand.furnished is not None
     found: list[OperationConfig] = []
     dictionaries: dict[str, DictionaryDefinition] = {}
     for id, given in stand.furnished.inputs.items():
+        if asked is not None and id not in asked:
+            continue
         parameters: dict[str, Any] = {}
         for place, value in bindings(CATALOGUE.operations[id], given).items():
             name = f"{id} {place}"
@@ -163,11 +166,11 @@ def named(stand: Stand) -> tuple[list[OperationConfig], dict[str, DictionaryDefi
     return found, dictionaries
 
 
-def left_out(stand: Stand, plan: Plan) -> list[OperationConfig]:
+def left_out(asked: frozenset[str] | None) -> list[OperationConfig]:
     """What is in the document and not asked: of one operation the other methods of its path, of a plan what it does not name."""
-    asked = plan.only if stand.operation is None else {stand.operation.id}
-    others = [] if asked is None else [id for id in CATALOGUE.operations if id not in asked]
-    return [OperationConfig(filter_set=only(id), enabled=False) for id in others]
+    others = FilterSet()
+    others.exclude(operation_id=sorted(asked or ()))
+    return [] if asked is None else [OperationConfig(filter_set=others, enabled=False)]
 
 
 def only(id: str) -> FilterSet:
