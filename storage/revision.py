@@ -50,8 +50,11 @@ def postgres_revision(url: str) -> str | None:
     """The version of a PostgreSQL database; nothing when it has no version table."""
     import psycopg  # only where PostgreSQL is used
 
+    from storage.conninfo import START, conninfo, require_utf8  # brings psycopg
+
     try:
-        with psycopg.connect(url, connect_timeout=5) as connection:
+        with psycopg.connect(conninfo(url, **START)) as connection:
+            require_utf8(connection)
             found = connection.execute("select to_regclass('alembic_version')::text").fetchone()
             if found is None or found[0] is None:
                 return None

@@ -7,6 +7,12 @@ import re
 
 from registry.errors import StoreUnavailable
 
+NO_CONNECTION_LEFT = (
+    "the server has no connection left (53300): raise its max_connections, or the limit of the user or the database, "
+    "or lower SERVICE_DATABASE_POOL"
+)
+FULL = ("too many clients", "too many connections", "remaining connection slots")
+"""What a server says that has no connection left: at all, for the user or the database, or for users without privileges."""
 # libpq gives a failed connection no code, so its words decide; in another language, or in new words, the general sentence is left.
 # The order matters: a refusal of the server names what was refused, and several addresses may fail for several reasons.
 REASONS = (
@@ -16,8 +22,7 @@ REASONS = (
     ("authentication failed", "the server rejected the user"),
     ("permission denied for database", "the user may not use the database"),
     ("database system is", "the server is starting or stopping"),
-    ("too many clients", "the server has no connection left"),
-    ("remaining connection slots", "the server has no connection left"),
+    *((words, NO_CONNECTION_LEFT) for words in FULL),
     ("certificate", "TLS failed: the certificate was not accepted"),
     ("does not support ssl", "TLS failed: the server does not offer it"),
     ("ssl", "TLS failed"),
@@ -41,6 +46,11 @@ SPELLING = (
     'missing "="',
 )
 NO_PRIVILEGE = "42501"
+
+
+def has_no_connection_left(text: str) -> bool:
+    """Whether the text of a failed connection says so."""
+    return any(words in text.lower() for words in FULL)
 
 
 def unreachable(error: Exception) -> StoreUnavailable:

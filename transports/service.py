@@ -195,7 +195,7 @@ def opened(settings: Settings, ids: Ids, report: Callable[[str], None]) -> tuple
     make_data_directory(settings, report)
     text, keyring = checked_keyring(settings, ids, report)
     ensure_current(settings.store_url)
-    return text, keyring, open_store(settings.store_url, pool=settings.database_pool)
+    return text, keyring, open_store(settings.store_url, pool=settings.database_pool, report=report)
 
 
 def make_deps(
