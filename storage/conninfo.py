@@ -1,9 +1,15 @@
 """How the service connects to PostgreSQL: what is added to its address, and what a database must be like."""
 
+import os
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from registry.errors import StoreUnavailable
+from storage.unreachable import UTF8, NotUtf8
 
 NAME = "reseller"
 CONNECT_SECONDS = 2
@@ -20,16 +26,8 @@ DEFAULTS: dict[str, str | int] = {
 }
 START: dict[str, str | int] = {"application_name": "reseller start", "connect_timeout": 5}
 """What is looked at before there is a store: by a person, or a process that begins."""
-UTF8 = "UTF8"
-
-
-class NotUtf8(StoreUnavailable):
-    """The database stores text in another encoding than UTF-8, so that names of people and plans would not go in."""
-
-    fix = "create database NAME encoding 'UTF8' locale 'C' template template0, name it in SERVICE_DATABASE_URL, then reseller db upgrade"
-
-    def __init__(self, encoding: str) -> None:
-        super().__init__(f"the database has the encoding {encoding}, and the service needs {UTF8}: {self.fix}")
+START_SECONDS = 10.0
+"""For all that is asked then: a server that stands still keeps nobody waiting."""
 
 
 def conninfo(url: str, **given: str | int) -> str:
@@ -48,3 +46,24 @@ def require_utf8(connection: psycopg.Connection[tuple[object, ...]]) -> None:
     if encoding is not None and encoding != UTF8:
         connection.close()
         raise NotUtf8(encoding)
+
+
+@contextmanager
+def brief_connection(url: str) -> Generator[psycopg.Connection[tuple[object, ...]]]:
+    """A connection for a few questions at a start, which breaks when they are not answered in 10 s."""
+    with psycopg.connect(conninfo(url, **START)) as connection:
+        require_utf8(connection)
+        wire = socket.socket(fileno=os.dup(connection.fileno()))
+        timer = threading.Timer(START_SECONDS, end_wire, [wire])
+        timer.start()
+        try:
+            yield connection
+        finally:
+            timer.cancel()
+            wire.close()
+
+
+def end_wire(wire: socket.socket) -> None:
+    """Break a connection from outside; whoever waits for an answer on it hears of it."""
+    with suppress(OSError):  # it is closed, or has broken by itself
+        wire.shutdown(socket.SHUT_RDWR)

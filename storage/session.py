@@ -14,7 +14,7 @@ from psycopg.pq import TransactionStatus
 
 from registry.errors import CommitUnknown, StoreUnavailable
 from storage.connection import Connection, Driver
-from storage.conninfo import conninfo, require_utf8
+from storage.conninfo import conninfo, end_wire, require_utf8
 from storage.statement import Dialect
 from storage.unreachable import has_no_connection_left
 
@@ -126,8 +126,7 @@ class Session:
         with self._lock:
             self.is_cut = True
             if self._wire is not None:
-                with suppress(OSError):  # it has broken by itself
-                    self._wire.shutdown(socket.SHUT_RDWR)
+                end_wire(self._wire)
 
     def close(self) -> None:
         """End the session; the next run connects again."""

@@ -46,6 +46,17 @@ SPELLING = (
     'missing "="',
 )
 NO_PRIVILEGE = "42501"
+UTF8 = "UTF8"
+
+
+class NotUtf8(StoreUnavailable):
+    """The database stores text in another encoding than UTF-8, so that names of people and plans would not go in."""
+
+    fix = "create database NAME encoding 'UTF8' locale 'C' template template0, name it in SERVICE_DATABASE_URL, then reseller db upgrade"
+
+    def __init__(self, encoding: str) -> None:
+        self.state = f"the database has the encoding {encoding}, and the service needs {UTF8}"
+        super().__init__(f"{self.state}: {self.fix}")
 
 
 def has_no_connection_left(text: str) -> bool:

@@ -44,6 +44,7 @@ from transports.mcp.settings import McpSettings
 from transports.model import open_model
 from transports.payments import DEMO_PAYEE, PaymentWay, open_payments
 from transports.postman import Postman
+from transports.readiness import Readiness
 from transports.report_chores import report_chores
 from transports.retention import retention
 from transports.sessions import sessions_of
@@ -72,6 +73,7 @@ class Service:
     upstream: Way
     payments: PaymentWay
     report: Callable[[str], None]
+    readiness: Readiness
     keyring_text: str = field(repr=False)
     renewed: float = 0.0
 
@@ -282,7 +284,10 @@ def build_service(
         site=site,
     )
     deps.inside.open(pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}"))
-    return Service(settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, payments, report, keyring_text)
+    readiness = Readiness(store, keyring, clock, deps.build, report)
+    return Service(
+        settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, payments, report, readiness, keyring_text
+    )
 
 
 class Bell:
