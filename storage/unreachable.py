@@ -11,6 +11,7 @@ NO_CONNECTION_LEFT = (
     "the server has no connection left (53300): raise its max_connections, or the limit of the user or the database, "
     "or lower SERVICE_DATABASE_POOL"
 )
+STARTING, UNKNOWN = "the server is starting or stopping", "the server's log may say why"
 FULL = ("too many clients", "too many connections", "remaining connection slots")
 """What a server says that has no connection left: at all, for the user or the database, or for users without privileges."""
 # libpq gives a failed connection no code, so its words decide; in another language, or in new words, the general sentence is left.
@@ -21,7 +22,7 @@ REASONS = (
     ("no pg_hba.conf entry", "the server does not admit this user from this machine, or only with TLS (its pg_hba.conf says whom)"),
     ("authentication failed", "the server rejected the user"),
     ("permission denied for database", "the user may not use the database"),
-    ("database system is", "the server is starting or stopping"),
+    ("database system is", STARTING),
     *((words, NO_CONNECTION_LEFT) for words in FULL),
     ("certificate", "TLS failed: the certificate was not accepted"),
     ("does not support ssl", "TLS failed: the server does not offer it"),
@@ -79,4 +80,4 @@ def cause(text: str) -> str:
     missing = re.search(r'(database|role) "[^"]*" does not exist', text)
     if missing:
         return "there is no database of that name on the server" if missing[1] == "database" else "the server does not know the user"
-    return next((reason for words, reason in REASONS if words in text), "the server's log may say why")
+    return next((reason for words, reason in REASONS if words in text), UNKNOWN)
