@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import httpx
 import psycopg
@@ -91,9 +92,9 @@ def test_while_postgresql_stands_still_a_server_answers_503_and_is_not_ready_and
             assert http.get(f"http://127.0.0.1:{port}/health/ready").json() == answer.json()
             postgres.go_on()
             until_ready(http)
-            made = http.post("/v1/connectivity/intents", **new)
+            made, _ = timed(http, "POST", "/v1/connectivity/intents", **new)
             assert made.status_code == 201
-            again = http.post("/v1/connectivity/intents", **new)
+            again, _ = timed(http, "POST", "/v1/connectivity/intents", **new)
             assert (again.json(), again.headers["Idempotent-Replayed"]) == (made.json(), "true")
     log = (tmp_path / "data.log").read_text()
     notes = [line["text"] for line in map(json.loads, log.splitlines()) if line.get("kind") == "note"]
@@ -174,13 +175,8 @@ def test_a_postgresql_server_that_starts_is_waited_for(command: tuple[str, ...],
 @contextmanager
 def patched_wait(seconds: float) -> Generator[None]:
     """A minute that is shorter."""
-    from storage import starting
-
-    whole, starting.WAIT_SECONDS = starting.WAIT_SECONDS, seconds
-    try:
+    with patch("storage.starting.WAIT_SECONDS", seconds):
         yield
-    finally:
-        starting.WAIT_SECONDS = whole
 
 
 @pytest.mark.postgres

@@ -135,12 +135,15 @@ def make_server(
         timeout_graceful_shutdown=deadlines.shutdown,
     )
     listen_to_libraries(logs)
-    return server_type(ready, connections, drain, drain_seconds)(config)
+
+    def begin_drain() -> None:
+        connections.draining = True
+        drain()
+
+    return server_type(ready, begin_drain, drain_seconds)(config)
 
 
-def server_type(
-    ready: Callable[[], None], connections: Connections, drain: Callable[[], None], drain_seconds: float
-) -> type["uvicorn.Server"]:
+def server_type(ready: Callable[[], None], drain: Callable[[], None] = lambda: None, drain_seconds: float = 0.0) -> type["uvicorn.Server"]:
     """uvicorn's server, which tells when it listens and leaves the end of the process to us; made here, since uvicorn is imported late.
 
     SIGTERM is told first, so that whoever sends requests sends them elsewhere; those that come all the same are answered, and end their
@@ -153,7 +156,6 @@ def server_type(
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             drain()
-            connections.draining = True
             if sig == signal.SIGTERM and drain_seconds > 0 and not self.draining:
                 self.draining = True
             else:
