@@ -121,7 +121,7 @@ class PostgresStore:
         try:
             return self._run_on(session, submitted)
         except CommitUnknown:
-            if session.backend is not None:
+            if session.backend is not None and not session.is_cut:  # else whoever cut it has it
                 self._abandoned[session.backend] = None
                 self._in_loop(submitted.loop, partial(self._begin_outage, submitted.loop))
             raise

@@ -76,6 +76,7 @@ class Session:
         self._lock = threading.Lock()
         self.is_cut = False
         self.backend: Backend | None = None
+        """The server's process of the last connection, for as long as nobody knows that it has ended."""
 
     @property
     def is_open(self) -> bool:
@@ -103,11 +104,9 @@ class Session:
         except COLLISIONS:
             raise
         except Committing as broken:
-            backend = self.backend
             self.close()
             if read_only:
                 raise StoreUnavailable("the connection to the database broke") from broken.__cause__
-            self.backend = backend
             self._end_backend()
             raise CommitUnknown from broken.__cause__
         except BREAKS as error:
@@ -130,7 +129,6 @@ class Session:
 
     def close(self) -> None:
         """End the session; the next run connects again."""
-        self.backend = None
         with self._lock:
             raw, self._raw = self._raw, None
             wire, self._wire = self._wire, None

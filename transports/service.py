@@ -76,6 +76,8 @@ class Service:
     readiness: Readiness
     keyring_text: str = field(repr=False)
     renewed: float = 0.0
+    rows_wait: bool = False
+    """The last flush found no store, and that was reported."""
 
     @property
     def store(self) -> Store:
@@ -144,8 +146,11 @@ class Service:
             if self.clock.monotonic() - self.renewed > LEASE_SECONDS / 3:
                 await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
                 self.renewed = self.clock.monotonic()
+            self.rows_wait = False
         except StoreUnavailable as error:
-            self.report(f"the store is unavailable, buffered rows wait: {error.message}")
+            if not self.rows_wait:
+                self.report(f"the store is unavailable, buffered rows wait: {error.message}")
+            self.rows_wait = True
 
     async def stop(self) -> None:
         """Write what is left, send what is due, give leased quota back, close everything."""

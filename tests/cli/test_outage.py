@@ -113,8 +113,8 @@ def test_a_server_that_is_told_to_end_is_not_ready_first_and_answers_until_it_cl
         while (answer := http.get("/health/ready")).status_code == 200:
             assert time.monotonic() < ends
         assert (answer.json(), answer.headers["Connection"]) == ({"ready": False, "reasons": ["draining"]}, "close")
-        plans = http.get("/v1/connectivity/plans", headers={"Authorization": f"Bearer {server.api_key}"})
-        assert (plans.status_code, plans.headers["Connection"]) == (200, "close")
+        found = http.get("/v1/connectivity/intents/cni_none", headers={"Authorization": f"Bearer {server.api_key}"})
+        assert (found.status_code, found.headers["Connection"]) == (404, "close")
         assert server.process.wait(60) == 0
         with pytest.raises(httpx.ConnectError):
             http.get("/health/ready")
@@ -162,7 +162,7 @@ def test_a_postgresql_server_that_starts_is_waited_for(command: tuple[str, ...],
     starting.start()
     port = starting.listening.getsockname()[1]
     given = {"SERVICE_DATABASE_URL": f"postgresql://jo@127.0.0.1:{port}/shop", "SERVICE_SECRET_KEYS": KEYS}
-    with patched_wait(2.0):
+    with patched_wait(1.2):
         code, message = refused(*command, cwd=tmp_path, **given)
     assert starting.asked == 3
     assert code == 3
