@@ -56,17 +56,27 @@ class Portal:
         self._loop.close()
 
 
+class Client(asgi.ASGIClient):
+    """A client that looks for no proxy and no password in the environment: there is no network between it and the application."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.trust_env = False
+
+
 @contextmanager
 def loop_of_the_caller() -> Generator[None]:
     """Schemathesis calls applications through a portal of ours; afterwards none of them is left."""
-    before, asgi._PORTAL = asgi._PORTAL, Portal()  # pyright: ignore[reportPrivateUsage]
+    before, client = asgi._PORTAL, asgi.get_client
+    ours = asgi._PORTAL = Portal()
+    asgi.get_client = Client
     try:
         yield
     finally:
         try:
             asgi.shutdown_lifespans()
         finally:
-            ours, asgi._PORTAL = asgi._PORTAL, before  # pyright: ignore[reportPrivateUsage]
+            asgi._PORTAL, asgi.get_client = before, client
             ours.close()
 
 
