@@ -395,14 +395,24 @@ class Unverifiable(Refusal):
 
 
 class StoreUnavailable(Refusal):
-    """The database is busy, full or gone; nothing was done."""
+    """The database is busy, full or gone; nothing was done, unless the error says that this is not known."""
 
     status = 503
     code = "store_unavailable"
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
         self.headers["Retry-After"] = "1"
+
+
+class CommitUnknown(StoreUnavailable):
+    """The database went away during a commit: whether the transaction took effect is not known."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The connection to the database broke during the commit; whether the call was done is not known",
+            hint="Repeat it with the same Idempotency-Key, which is done at most once; without a key, look first whether it was done",
+        )
 
 
 class ConfirmTokenRequired(Refusal):

@@ -1,7 +1,10 @@
 """What Prometheus reads: depth and lag from the database, right whichever replica is asked, and what this process has counted."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
 
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 # No organisation, endpoint or line is a label: whoever reads metrics is not to learn who the tenants are.
+STORE_SECONDS = 2.0
+"""For the database to say what waits; what is left of a scrape's own time limit is for the answer."""
 TYPE = "text/plain; version=1.0.0; charset=utf-8; escaping=underscores"
 
 
@@ -36,10 +41,9 @@ class Metrics:
         from prometheus_client.exposition import generate_latest  # only when asked for: start-up time
 
         now = self._clock.now()
-        try:
+        found: Depth | None = None
+        with suppress(StoreUnavailable), anyio.move_on_after(STORE_SECONDS):
             found = await self._store.read(depth, now_ms=int(now * 1000))
-        except StoreUnavailable:
-            found = None
         known = [*of_database(found, now), *of_process(self._tally)]
         return generate_latest(Reading(known if self._served is None else [*known, *of_server(self._served)]))
 

@@ -44,6 +44,7 @@ from transports.mcp.settings import McpSettings
 from transports.model import open_model
 from transports.payments import DEMO_PAYEE, PaymentWay, open_payments
 from transports.postman import Postman
+from transports.readiness import Readiness
 from transports.report_chores import report_chores
 from transports.retention import retention
 from transports.sessions import sessions_of
@@ -72,8 +73,11 @@ class Service:
     upstream: Way
     payments: PaymentWay
     report: Callable[[str], None]
+    readiness: Readiness
     keyring_text: str = field(repr=False)
     renewed: float = 0.0
+    rows_wait: bool = False
+    """The last flush found no store, and that was reported."""
 
     @property
     def store(self) -> Store:
@@ -142,8 +146,11 @@ class Service:
             if self.clock.monotonic() - self.renewed > LEASE_SECONDS / 3:
                 await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
                 self.renewed = self.clock.monotonic()
+            self.rows_wait = False
         except StoreUnavailable as error:
-            self.report(f"the store is unavailable, buffered rows wait: {error.message}")
+            if not self.rows_wait:
+                self.report(f"the store is unavailable, buffered rows wait: {error.message}")
+            self.rows_wait = True
 
     async def stop(self) -> None:
         """Write what is left, send what is due, give leased quota back, close everything."""
@@ -195,7 +202,7 @@ def opened(settings: Settings, ids: Ids, report: Callable[[str], None]) -> tuple
     make_data_directory(settings, report)
     text, keyring = checked_keyring(settings, ids, report)
     ensure_current(settings.store_url)
-    return text, keyring, open_store(settings.store_url, pool=settings.database_pool)
+    return text, keyring, open_store(settings.store_url, pool=settings.database_pool, report=report)
 
 
 def make_deps(
@@ -282,7 +289,10 @@ def build_service(
         site=site,
     )
     deps.inside.open(pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}"))
-    return Service(settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, payments, report, keyring_text)
+    readiness = Readiness(store, keyring, clock, deps.build, report)
+    return Service(
+        settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, payments, report, readiness, keyring_text
+    )
 
 
 class Bell:

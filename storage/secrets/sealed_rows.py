@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from threading import Timer
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -90,10 +91,13 @@ def of_postgres(url: str) -> frozenset[str]:
     """Of a PostgreSQL database, with one connection."""
     from psycopg import Error, errors  # only where PostgreSQL is used
 
-    from storage.session import Session  # brings psycopg
+    from storage.conninfo import START_SECONDS  # brings psycopg
+    from storage.session import Session
     from storage.statement import postgresql_dialect
 
     session = Session(url, postgresql_dialect())
+    timer = Timer(START_SECONDS, session.cut)
+    timer.start()
     try:
         return session.run(newest_key_ids, read_only=True)
     except (errors.UndefinedTable, errors.UndefinedColumn):
@@ -105,4 +109,5 @@ def of_postgres(url: str) -> frozenset[str]:
             raise unreachable(refusal.__cause__) from refusal.__cause__
         raise
     finally:
+        timer.cancel()
         session.close()

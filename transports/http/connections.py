@@ -35,6 +35,8 @@ class Connections:
         self._trusted, self._uncapped = tuple(trusted), tuple(uncapped)
         self._networks: dict[str, dict[OpenConnection, None]] = {}
         self._places: dict[OpenConnection, str] = {}
+        self.draining = False
+        """The server is about to end: each answer ends its connection."""
         self.ended = Counter[str](idle=0, network=0, slow=0)
 
     def __len__(self) -> int:

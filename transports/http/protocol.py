@@ -133,6 +133,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         if len(self._connections) > limit or len(state.tasks) >= limit:
             requested[OVERLOADED] = True
         super().on_headers_complete()  # raises for targets that are not paths: then the head was never complete
+        if self._connections.draining:
+            self.cycle.keep_alive = False
         requested[ANSWER] = partial(answer, ref(self.cycle), self._joined)
         self._part, self._changed, self._in_head = Part.BODY, True, False
 
