@@ -14,7 +14,7 @@ from clients.mail.letter import Attachment, Letter, MailFailed, MailTransport
 from operations.services.issuing.qr_picture import picture
 from operations.services.people.letters import open_letter
 from registry.clock import Clock
-from registry.errors import StoreUnavailable
+from registry.errors import KeyUnknown, StoreUnavailable
 from registry.ids import Ids
 from storage.mail import Waiting, defer_mail, drop_mail, take_mails
 from storage.secrets.sealing import Keyring
@@ -27,7 +27,8 @@ BATCH = 10
 RETRIES = (5.0, 30.0, 120.0, 300.0, 900.0)
 EXPIRED = "a mail was not sent in the time it was good for"
 Outcome = Literal["sent", "given up", "later"]
-SEALED = "it cannot be opened: the key that sealed it is not in the keyring, or the row was changed"
+SEALED = "it cannot be opened: the row was changed"
+KEY_MISSING = "the key that sealed it is not in the keyring of this process"
 
 
 class Postman:
@@ -105,11 +106,13 @@ class Postman:
         return "sent"
 
     def _opened(self, mail: Waiting) -> Letter:
-        """The mail in clear; one that does not open now would not open the next time."""
+        """The mail in clear. One that was changed never opens; one whose key is missing here may be opened by another process, or later."""
         from cryptography.exceptions import InvalidTag  # slow to import
 
         try:
             return whole(open_letter(mail.id, mail.sealed, self._keyring))
+        except KeyUnknown:
+            raise MailFailed(KEY_MISSING) from None
         except (ValueError, InvalidTag):
             raise MailFailed(SEALED, final=True) from None
 

@@ -10,13 +10,14 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError, model_validator
 
 from registry.limits import Tier
 from transports.base_url import is_readable
 from transports.file_access import writable_by_others
 
 PREFIX = "SERVICE_"
+ENV_FILE = ".env"
 ATOM, LABEL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+", r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 MAILBOX = rf"(?=[^@]{{1,64}}@[^@>]{{1,253}}>?$){ATOM}(?:\.{ATOM})*@{LABEL}(?:\.{LABEL})*"
 MAIL_FROM = re.compile(rf"[^<>@\x00-\x1f\x7f]{{0,64}}<{MAILBOX}>|{MAILBOX}")
@@ -176,6 +177,17 @@ class Settings(BaseModel):
         check_model(self)
         check_shared_secrets(self)
         return self
+
+    _secret_keys_file: Path | None = PrivateAttr(None)
+
+    @property
+    def secret_keys_file(self) -> Path | None:
+        """The file that SERVICE_SECRET_KEYS was read from; None where it stands in the environment, or nowhere."""
+        return self._secret_keys_file
+
+    def note_secret_keys_file(self, path: Path | None) -> None:
+        """Remembers it, once, while the settings are read."""
+        self._secret_keys_file = path
 
     @property
     def simulates_payments(self) -> bool:
@@ -361,9 +373,18 @@ def load_settings(environment: Mapping[str, str], *, env_file: Path | None = Non
         first = error.errors(include_url=False, include_input=False)[0]
         name = PREFIX + str(first["loc"][0]).upper() if first["loc"] else ""
         raise BadSettings(f"{name}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")) from None
+    settings.note_secret_keys_file(None if "SERVICE_SECRET_KEYS" in environment else file_of("SERVICE_SECRET_KEYS", env_file, directory))
     if settings.env == "production":
         refuse_open_files([] if env_file is None else [env_file], directory)
     return settings
+
+
+def file_of(name: str, env_file: Path | None, directory: str | None) -> Path | None:
+    """The file that a setting is read from where the environment does not have it; the secrets directory comes before .env."""
+    secrets = [path for path in Path(directory).iterdir() if path.is_file() and path.name.upper() == name] if directory else []
+    if secrets:
+        return secrets[-1]
+    return env_file if env_file is not None and env_file.is_file() and name in read_file(env_file) else None
 
 
 def refuse_open_files(files: Sequence[Path], directory: str | None) -> None:

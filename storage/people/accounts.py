@@ -55,7 +55,7 @@ INSERT_ORGANISATION = Command(
             name: sa.bindparam(name)
             for name in (
                 *("id", "name", "tier", "mode", "account_id", "own_token", "service_own", "simulated", "platform_fee_bps"),
-                *("assigned_account_id", "created"),
+                *("assigned_account_id", "private_receivers", "created"),
             )
         }
     )
@@ -175,6 +175,7 @@ def create_organisation(
         simulated=int(simulated),
         platform_fee_bps=None,
         assigned_account_id=account_id,
+        private_receivers=0,
         created=int(now),
     )
 
