@@ -54,9 +54,7 @@ def open_keyring(text: str, settings: Settings, ids: Ids, report: Callable[[str]
         """Once for each key: a call that needs it may be repeated for a long time."""
         if key_id not in missing:
             missing.add(key_id)
-            report(
-                f"a stored value was sealed with key {key_id}, which is not in the keyring: what needs it is answered with 503 until it is"
-            )
+            report(f"a stored value was sealed with key {key_id}, which is not in the keyring: calls that need it answer 503 until it is")
 
     try:
         return Keyring(text, ids.bytes, read_changed=reader.changed, tell_missing=tell_missing)

@@ -26,7 +26,7 @@ BATCH = 10
 # Choice: the last pause is repeated until the mail's own time is over: an invitation outlives a night without a mail server.
 RETRIES = (5.0, 30.0, 120.0, 300.0, 900.0)
 EXPIRED = "a mail was not sent in the time it was good for"
-Outcome = Literal["sent", "given up", "later"]
+Outcome = Literal["sent", "given up", "later", "unopened"]
 SEALED = "it cannot be opened: the row was changed"
 KEY_MISSING = "the key that sealed it is not in the keyring of this process"
 
@@ -118,6 +118,7 @@ class Postman:
 
     async def _failed(self, mail: Waiting, token: str, failed: MailFailed, now: float) -> Outcome:
         """Try again later, unless it is no use: never a word of whom it was for."""
+        opened = str(failed) != KEY_MISSING
         if failed.final:
             self._report(f"{mail.id} is given up: {failed}")
             await self._store.write(drop_mail, mail=mail.id, token=token)
@@ -125,7 +126,7 @@ class Postman:
         self._report(f"{mail.id} is tried again: {failed}")
         pause = RETRIES[min(mail.attempts, len(RETRIES)) - 1]
         await self._store.write(defer_mail, mail=mail.id, token=token, at=now + pause)
-        return "later"
+        return "later" if opened else "unopened"  # which says nothing of the mail server, so that the mails behind it are sent
 
     def _away(self, error: StoreUnavailable) -> None:
         self._report(f"the store is unavailable, mails wait: {error.message}")

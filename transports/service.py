@@ -237,6 +237,7 @@ def make_deps(
         secrets=secrets,
         build=Build(VERSION, settings.build_sha),
         webhook_exempt=settings.webhook_allow_nets,
+        webhook_private=settings.webhook_private,
         wake_worker=rings[0],
         post=rings[1],
         toolsets=tuple(CATALOGUE.names()),
@@ -270,7 +271,7 @@ def build_service(
     keyring_text, keyring, store = opened(settings, clock, ids, report)
     site = site_of(settings, base_url)
     pace = Pace(replace(Limits(), burst_enabled=settings.burst_limit), site, clock)
-    secrets, outbound, sender = secrets_of(settings, ids), Outbound(), Sender(clock, exempt=settings.webhook_allow_nets)
+    secrets, outbound, sender = secrets_of(settings, ids), Outbound(ca_file=settings.ca_file), make_sender(settings, clock)
     blocks, directory = QuotaBlocks(store, pace.limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
     way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}")
@@ -297,6 +298,11 @@ def build_service(
     )
     deps.inside.open(pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}"))
     return Service(settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, payments, report, keyring_text)
+
+
+def make_sender(settings: Settings, clock: Clock) -> Sender:
+    """Posts to receivers, public ones and those that the settings open."""
+    return Sender(clock, exempt=settings.webhook_allow_nets, private=settings.webhook_private, ca_file=settings.ca_file)
 
 
 class Bell:

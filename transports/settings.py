@@ -6,18 +6,32 @@ Our own thirty lines instead of pydantic-settings, whose import alone costs a th
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 
+from clients.webhooks.private_receivers import RANGES, PrivateReceivers, lies_in, parse_private_receivers
 from registry.limits import Tier
 from transports.base_url import is_readable
 from transports.file_access import writable_by_others
 
 PREFIX = "SERVICE_"
 ENV_FILE = ".env"
+OWN_NAMES = (".internal", ".local", ".localdomain", ".home.arpa", ".svc", ".cluster.local")
 ATOM, LABEL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+", r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 MAILBOX = rf"(?=[^@]{{1,64}}@[^@>]{{1,253}}>?$){ATOM}(?:\.{ATOM})*@{LABEL}(?:\.{LABEL})*"
 MAIL_FROM = re.compile(rf"[^<>@\x00-\x1f\x7f]{{0,64}}<{MAILBOX}>|{MAILBOX}")
@@ -71,6 +85,11 @@ def networks(value: object) -> object:
     return tuple(ip_network(part) for part in words(value)) if isinstance(value, str) else value
 
 
+def private_receivers(value: object) -> object:
+    """Comma-separated private networks and host names."""
+    return parse_private_receivers(words(value)) if isinstance(value, str) else value
+
+
 def stripped(secret: SecretStr) -> SecretStr:
     """A secret without the space around it, which no header carries; one of nothing but space is none."""
     return SecretStr(secret.get_secret_value().strip())
@@ -121,10 +140,20 @@ class Settings(BaseModel):
     )
     model_url: str = Field("", description="address of an OpenAI-compatible model, ending before /chat/completions; empty: there is none")
     model_key: Secret = Field(EMPTY, description="its API key; empty for a model that asks for none")
+    model_plain_http: bool = Field(
+        False, description="true lets SERVICE_MODEL_URL be http in production, at a private address or a name of your own network"
+    )
     model_name: Words = Field((), description="names of the models there that may be asked, comma-separated, the default one first")
     sandbox_seed: int = Field(1, ge=0, description="which simulated network, where none is configured")
     webhook_allow_nets: Annotated[tuple[Network, ...], BeforeValidator(networks)] = Field(
         (), description="networks that webhooks may reach although they are not public; never in production"
+    )
+    webhook_private: Annotated[InstanceOf[PrivateReceivers], BeforeValidator(private_receivers)] = Field(
+        PrivateReceivers(),
+        description="private networks and host names that webhooks may reach of organisations that `reseller org allow-private` names",
+    )
+    ca_file: Path | None = Field(
+        None, description="PEM file of your own certificate authorities, trusted beside the public ones for every outside system"
     )
     auth_issuer: str = Field("", description="issuer of session tokens")
     auth_jwks_url: str = Field("", description="where the issuer publishes its keys")
@@ -175,6 +204,7 @@ class Settings(BaseModel):
         check_upstream(self)
         check_payments(self)
         check_model(self)
+        check_ca_file(self.ca_file)
         check_shared_secrets(self)
         return self
 
@@ -235,6 +265,8 @@ def check_production(settings: Settings) -> None:
         raise ValueError("SERVICE_DEMO is for trying things out; production does not start with it")
     for name in HTTPS_IN_PRODUCTION:
         address: str = getattr(settings, name)
+        if name == "model_url" and settings.model_plain_http and is_inside(address):
+            continue
         if address and not address.startswith("https://"):
             raise ValueError(f"{PREFIX}{name.upper()} must start with https:// in production; tokens and keys travel over it")
 
@@ -317,6 +349,31 @@ def check_model(settings: Settings) -> None:
         raise ValueError("SERVICE_MODEL_KEY must be printable ASCII, since it is sent in a header")
     if any(not MODEL_NAME.fullmatch(name) for name in settings.model_name):
         raise ValueError("SERVICE_MODEL_NAME must be names of letters, digits and ._:/@+- with at most 100 characters; several by comma")
+
+
+def check_ca_file(path: Path | None) -> None:
+    """It holds certificates, or every call outside would fail."""
+    if path is None:
+        return
+    import ssl  # only where it is set: start-up budget
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = (
+            "it has no certificate in PEM form" if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None) or "not a file"
+        )
+        raise ValueError(f"SERVICE_CA_FILE: {path} cannot be read ({reason})") from None
+
+
+def is_inside(address: str) -> bool:
+    """Whether the host of an address lies in one's own network: a private or loopback address, or a name that no public DNS has."""
+    host = (urlsplit(address).hostname or "").rstrip(".")
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(OWN_NAMES))
+    return found.is_loopback or lies_in(found, RANGES)
 
 
 def check_shared_secrets(settings: Settings) -> None:

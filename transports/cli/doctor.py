@@ -15,6 +15,7 @@ import typer
 from registry.clock import SystemClock
 from registry.errors import Refusal
 from storage.migrate import HEAD, SchemaMismatch, current_revision, refuse_unknown
+from transports.cli.certificate_check import identity
 from transports.cli.encryption_check import keyring
 from transports.cli.failure import Failure
 from transports.cli.finding import Finding, Note
@@ -69,6 +70,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield payments(settings)
     yield model(settings)
     yield mail(settings)
+    yield identity(settings)
 
 
 def directory(settings: Settings) -> Iterator[Finding]:
