@@ -49,6 +49,7 @@ from transports.retention import retention
 from transports.sessions import sessions_of
 from transports.settings import BadSettings, Settings
 from transports.shop_chores import shop_chores
+from transports.source_revision import build_sha
 from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, Way, open_way
 from transports.worker import Worker
 
@@ -235,7 +236,7 @@ def make_deps(
         ids=ids,
         site=pace.site,
         secrets=secrets,
-        build=Build(VERSION, settings.build_sha),
+        build=Build(VERSION, build_sha(settings.build_sha)),
         webhook_exempt=settings.webhook_allow_nets,
         webhook_private=settings.webhook_private,
         wake_worker=rings[0],
@@ -270,7 +271,7 @@ def build_service(
     ids, bell, letter_bell = ids or SystemIds(clock), Bell(), Bell()
     keyring_text, keyring, store = opened(settings, clock, ids, report)
     site = site_of(settings, base_url)
-    pace = Pace(replace(Limits(), burst_enabled=settings.burst_limit), site, clock)
+    pace = Pace(replace(Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit), site, clock)
     secrets, outbound, sender = secrets_of(settings, ids), Outbound(ca_file=settings.ca_file), make_sender(settings, clock)
     blocks, directory = QuotaBlocks(store, pace.limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))

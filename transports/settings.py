@@ -4,7 +4,8 @@ Our own thirty lines instead of pydantic-settings, whose import alone costs a th
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
@@ -25,12 +26,13 @@ from pydantic import (
 )
 
 from clients.webhooks.private_receivers import RANGES, PrivateReceivers, lies_in, parse_private_receivers
-from registry.limits import Tier
+from registry.limits import TIERS, Tier, TierLimits
 from transports.base_url import is_readable
 from transports.file_access import writable_by_others
 
 PREFIX = "SERVICE_"
 ENV_FILE = ".env"
+LIMIT_RANGES = {"calls_per_day": 1_000_000_000, "burst_per_second": 100_000, "burst_size": 1_000_000, "ai_calls_per_day": 1_000_000}
 OWN_NAMES = (".internal", ".local", ".localdomain", ".home.arpa", ".svc", ".cluster.local")
 ATOM, LABEL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+", r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 MAILBOX = rf"(?=[^@]{{1,64}}@[^@>]{{1,253}}>?$){ATOM}(?:\.{ATOM})*@{LABEL}(?:\.{LABEL})*"
@@ -88,6 +90,27 @@ def networks(value: object) -> object:
 def private_receivers(value: object) -> object:
     """Comma-separated private networks and host names."""
     return parse_private_receivers(words(value)) if isinstance(value, str) else value
+
+
+def tier_limits(tier: Tier) -> Callable[[object], object]:
+    """Reads `name=number` pairs by comma over the limits that the tier has by itself."""
+
+    def read(value: object) -> object:
+        """The limits; a name or a number that cannot be is refused."""
+        if not isinstance(value, str):
+            return value
+        given: dict[str, float] = {}
+        for pair in words(value):
+            name, _, number = (part.strip() for part in pair.partition("="))
+            if name not in LIMIT_RANGES:
+                raise ValueError(f"{name[:40]!r} is no limit; there are {', '.join(LIMIT_RANGES)}, each as name=number, by comma")
+            most = LIMIT_RANGES[name]
+            if not (re.fullmatch(r"[0-9]{1,12}", number) and 1 <= int(number) <= most):
+                raise ValueError(f"{name} must be a whole number from 1 to {most}")
+            given[name] = int(number)
+        return replace(TIERS[tier], **given)
+
+    return read
 
 
 def stripped(secret: SecretStr) -> SecretStr:
@@ -172,6 +195,15 @@ class Settings(BaseModel):
     )
     upgrade_url: str = Field("", description="where a caller buys a larger tier")
     connect_url: str = Field("", description="where an organisation connects its upstream account")
+    limits_free: Annotated[InstanceOf[TierLimits], BeforeValidator(tier_limits(Tier.FREE))] = Field(
+        TIERS[Tier.FREE], description="limits of the tier free, any of calls_per_day=, burst_per_second=, burst_size=, ai_calls_per_day="
+    )
+    limits_pro: Annotated[InstanceOf[TierLimits], BeforeValidator(tier_limits(Tier.PRO))] = Field(
+        TIERS[Tier.PRO], description="limits of the tier pro, written alike"
+    )
+    limits_enterprise: Annotated[InstanceOf[TierLimits], BeforeValidator(tier_limits(Tier.ENTERPRISE))] = Field(
+        TIERS[Tier.ENTERPRISE], description="limits of the tier enterprise, written alike"
+    )
     burst_limit: bool = Field(True, description="false switches the burst limiter off, for load tests")
     demo: bool | None = Field(None, description="demo data in an empty database; default: on outside production")
     worker: bool | None = Field(None, description="run the worker inside serve; default: on with SQLite")
@@ -180,7 +212,7 @@ class Settings(BaseModel):
     )
     metrics_port: int = Field(0, ge=0, le=65535, description="port of GET /metrics for Prometheus; 0: none")
     metrics_host: str = Field("127.0.0.1", description="address of GET /metrics; it has no key, so keep it private")
-    build_sha: str = Field("unknown", description="source revision shown by /health")
+    build_sha: str = Field("unknown", description="source revision shown by /health; unset in a git checkout: its commit")
     mcp_state_keys: Secret = Field(EMPTY, description="keys that seal MCP request state, new,old; default: derived from the keyring")
     mcp_edge: bool = Field(True, description="false answers every MCP call through the whole SDK, at three times the cost")
     limit_concurrency: int = Field(512, ge=1, description="connections served at once")
@@ -218,6 +250,11 @@ class Settings(BaseModel):
     def note_secret_keys_file(self, path: Path | None) -> None:
         """Remembers it, once, while the settings are read."""
         self._secret_keys_file = path
+
+    @property
+    def tiers(self) -> Mapping[Tier, TierLimits]:
+        """What each tier may use."""
+        return {Tier.FREE: self.limits_free, Tier.PRO: self.limits_pro, Tier.ENTERPRISE: self.limits_enterprise}
 
     @property
     def simulates_payments(self) -> bool:

@@ -23,6 +23,7 @@ from transports.cli.mail_check import mail
 from transports.cli.model_check import model
 from transports.cli.payments_check import payments
 from transports.cli.render import print_line
+from transports.cli.unset_check import unset
 from transports.cli.upstream_check import upstream
 from transports.data_directory import open_to_others
 from transports.settings import PREFIX, BadSettings, Settings, UnknownSetting, load_settings
@@ -71,6 +72,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield model(settings)
     yield mail(settings)
     yield identity(settings)
+    yield from unset(settings)
 
 
 def directory(settings: Settings) -> Iterator[Finding]:
