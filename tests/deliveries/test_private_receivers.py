@@ -35,7 +35,7 @@ async def test_only_deliveries_of_a_named_organisation_look_for_a_receiver_insid
         now=office.clock.now(),
     )
     worker = office.worker(sender=inside)
-    outcomes: list[list[str]] = []
+    outcomes: list[object] = []
     for opened in (False, True, False):
         await office.store.write(set_private_access, organisation=office.caller.organisation, opened=opened)
         event = await office.emit(f"opened {opened} {len(outcomes)}")
