@@ -415,6 +415,20 @@ class CommitUnknown(StoreUnavailable):
         )
 
 
+class KeyUnknown(StoreUnavailable):
+    """A stored value was sealed with an encryption key that this process does not have; nothing was done. Other processes may have it.
+
+    Choice: its code is that of an unavailable store. For a caller it is the same: the service cannot read what it has stored, and the
+    call may be repeated; which key it is concerns whoever runs the service, who finds it in the log and by `reseller doctor`.
+    """
+
+    def __init__(self, key_id: str) -> None:
+        super().__init__("The service cannot open what it has stored, until the encryption key of another of its processes is here too")
+        self.key_id = key_id
+        self.hint = "Repeat the call in a few seconds, with the idempotency key that it had"
+        self.headers["Retry-After"] = "10"
+
+
 class ConfirmTokenRequired(Refusal):
     """Raised, though a 2xx: the operation waits for its confirm token."""
 

@@ -85,6 +85,7 @@ class OrganisationTable(Named, table=True):
     """A reseller. `mode` and `account_id` are its connection to the upstream; `own_token` is sealed; `simulated`: no real upstream.
 
     `assigned_account_id` is the sub-account that whoever runs the service opened for it: it stays when an own token takes over.
+    `private_receivers`: its webhooks may lead into the operator's own network, to what SERVICE_WEBHOOK_PRIVATE names.
     """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
@@ -97,6 +98,7 @@ class OrganisationTable(Named, table=True):
     simulated: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     platform_fee_bps: int | None = None
     assigned_account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    private_receivers: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     created: int = Field(sa_type=sa.BigInteger)
 
 
@@ -157,10 +159,14 @@ class QuotaTable(Named, table=True):
 
 
 class ReplicaTable(Named, table=True):
-    """A living process: claims of one whose lease has run out are unknown."""
+    """A living process: claims of one whose lease has run out are unknown.
+
+    `key_ids`: the ids of the encryption keys that it knows, separated by commas, the one that seals first; empty where it has not said.
+    """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     expires_at: float = Field(sa_type=sa.Double)
+    key_ids: str = Field(default="", sa_type=sa.Text, sa_column_kwargs={"server_default": ""})
 
 
 class ClaimTable(Named, table=True):

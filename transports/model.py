@@ -10,4 +10,6 @@ def open_model(settings: Settings, clock: Clock) -> ModelClient | None:
     """Nothing is connected before the first call."""
     if not settings.model_url:
         return None
-    return ModelClient(ModelSettings(settings.model_url, settings.model_name, settings.model_key.get_secret_value()), clock)
+    return ModelClient(
+        ModelSettings(settings.model_url, settings.model_name, settings.model_key.get_secret_value(), settings.ca_file), clock
+    )

@@ -68,7 +68,7 @@ def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, rep
             report=report,
         )
         return PaymentWay(simulated_processor(sandbox), sandbox)
-    return PaymentWay(ProcessorClient(processor_settings(settings), Outbound(PROCESSOR_LIMITS)), None)
+    return PaymentWay(ProcessorClient(processor_settings(settings), Outbound(PROCESSOR_LIMITS, ca_file=settings.ca_file)), None)
 
 
 def processor_settings(settings: Settings) -> ProcessorSettings:

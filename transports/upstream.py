@@ -66,7 +66,7 @@ def open_way(settings: Settings, clock: Clock, push_url: str) -> Way:
     """Nothing is connected or simulated before the first call. A simulated network sends its notifications to `push_url`."""
     if settings.ocs_url:
         wire = ocs_settings(settings)
-        return Way(OcsPool(Outbound(ocs_limits(wire)), wire, clock), settings.ocs_token.get_secret_value(), None)
+        return Way(OcsPool(Outbound(ocs_limits(wire), ca_file=settings.ca_file), wire, clock), settings.ocs_token.get_secret_value(), None)
     issued: list[IssuanceRow] = []
     simulation = simulated(settings, clock, push_url, issued)
     return Way(simulated_pool(simulation.sandbox, clock, settings.ocs_concurrency), SIMULATED_TOKEN, simulation, issued)
@@ -83,6 +83,7 @@ def ocs_settings(settings: Settings) -> OcsSettings:
         zone_key=settings.ocs_zone_key,
         profile_key=settings.ocs_profile_key,
         legacy_expiry=settings.ocs_legacy_expiry,
+        ca_file=settings.ca_file,
     )
 
 

@@ -12,13 +12,14 @@ import sqlalchemy as sa
 
 from storage.connection import Connection
 from storage.listed import listed, packed
-from storage.schema import DeliveryAttemptTable, DeliveryTable, EventTable, WebhookEndpointTable
+from storage.schema import DeliveryAttemptTable, DeliveryTable, EventTable, OrganisationTable, WebhookEndpointTable
 from storage.statement import Command, Dialect, Query, Value, table
 from storage.webhooks.deliveries import DELIVERED, FAILED, PENDING
 from storage.webhooks.endpoints import FAILING_SECONDS, Record, note_failure, note_success, read_records
 from storage.webhooks.fair_share import choose, waiting
 from storage.webhooks.receivers import HostOf, judge_receivers, take_places
 
+ORGANISATION = table(OrganisationTable)
 DELIVERY, ATTEMPT, EVENT, ENDPOINT = table(DeliveryTable), table(DeliveryAttemptTable), table(EventTable), table(WebhookEndpointTable)
 # Four times the longest POST: an ack that waits for a busy database still comes in time.
 LEASE_MS = 60_000
@@ -45,6 +46,7 @@ class Leased(NamedTuple):
     previous_until: int | None
     proven: int | None
     failing_since: int | None
+    private_receivers: int | None
 
 
 class Batch(NamedTuple):
@@ -136,8 +138,10 @@ READ = Query(
         ENDPOINT.c.previous_until,
         ENDPOINT.c.proven,
         ENDPOINT.c.failing_since,
+        ORGANISATION.c.private_receivers,
     )
     .join_from(DELIVERY, EVENT, EVENT.c.id == DELIVERY.c.event_id)
+    .join(ORGANISATION, ORGANISATION.c.id == DELIVERY.c.organisation, isouter=True)
     .join(ENDPOINT, ENDPOINT.c.id == DELIVERY.c.endpoint_id, isouter=True)
     .where(waiting(DELIVERY), DELIVERY.c.due_ms == sa.bindparam("lease_end"), DELIVERY.c.lease == sa.bindparam("token")),
 )

@@ -56,7 +56,7 @@ class Deliveries:
         started = self._clock.now()
         headers = sign(self._secrets(row, started), row.event_id, int(started), body)
         headers |= {"content-type": "application/json", "user-agent": USER_AGENT}
-        return self._judge(claimed, started, await self._sender.post(row.url or "", body, headers))
+        return self._judge(claimed, started, await self._sender.post(row.url or "", body, headers, private=bool(row.private_receivers)))
 
     def faulted(self, claimed: Claimed) -> Outcome:
         """A fault of ours took the attempt's place: it counts in the schedule, not against the endpoint."""
