@@ -160,11 +160,11 @@ class CircuitBreaker:
             self.opened["all"] += 1
 
     def _close(self, owner: Owner) -> None:
-        """It answers: what was counted before says nothing about it any more."""
+        """It answers: what was counted against it before says nothing any more."""
         if owner.open:
             owner.open = False
             self.open_owners -= 1
-        owner.window.clear()
+            owner.window.clear()
         if self.open_for_all:
             self.open_for_all = False
             self._all.clear()

@@ -137,7 +137,7 @@ class OcsLink:
         seconds = total = self._settings.total_seconds
         if request is not None:
             seconds = min(total, request.left())
-            if seconds <= (min(LEAST_FOR_WRITES, total) if asked.write else 0):
+            if seconds <= 0 or (asked.write and seconds < min(LEAST_FOR_WRITES, total)):
                 return Fault(outcome.too_late())
         progress, started = Progress(), self._clock.monotonic()
         found: Done[T] | Fault | None = None

@@ -116,7 +116,7 @@ class ProcessorLink:
         seconds = total = self.settings.total_seconds
         if request is not None:
             seconds = min(total, request.left())
-            if seconds <= (min(LEAST_FOR_WRITES, total) if asked.write else 0):
+            if seconds <= 0 or (asked.write and seconds < min(LEAST_FOR_WRITES, total)):
                 return outcome.too_late()
         progress = Progress()
         found: Done[T] | Fault | None = None
