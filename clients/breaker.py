@@ -38,7 +38,7 @@ class Window:
         """One call that ended."""
         if second != self._second:
             self.pass_to(second)
-        place = second % WINDOW
+        place = self._second % WINDOW
         self._calls[place] += 1
         self.calls += 1
         if failed:
@@ -91,6 +91,8 @@ class CircuitBreaker:
         self._least = least
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._all = Window()
+        self.is_open = False
+        """For all, or for some: `verdict` knows for whom."""
         self.open_for_all = False
         self.open_owners = 0
         """How many organisations are refused for their own failures."""
@@ -99,7 +101,7 @@ class CircuitBreaker:
 
     def verdict(self, name: str, now: float) -> Verdict:
         """What becomes of a call of this organisation that would be sent now."""
-        if not self.open_for_all and not self.open_owners:
+        if not self.is_open:
             return Verdict.SEND
         owner = self._owners.get(name)
         if owner is None:
@@ -125,7 +127,7 @@ class CircuitBreaker:
         self._all.add(second, failed=failed)
         if failed:
             self._judge(owner, second)
-        elif self.open_for_all or owner.open:
+        elif self.is_open and (self.open_for_all or owner.open):
             self._close(owner)
 
     def begin_probe(self, name: str) -> None:
@@ -144,10 +146,17 @@ class CircuitBreaker:
 
     def _judge(self, owner: Owner, second: int) -> None:
         """Open what the last ten seconds ask for."""
+        self._judge_owner(owner)
+        self._judge_all(second)
+        self.is_open = self.open_for_all or self.open_owners > 0
+
+    def _judge_owner(self, owner: Owner) -> None:
         if not owner.open and owner.window.failures >= self._least and owner.window.fails:
             owner.open = True
             self.open_owners += 1
             self.opened["organisation"] += 1
+
+    def _judge_all(self, second: int) -> None:
         if self.open_for_all or self._all.failures < self._least or not self._all.fails:
             return
         calling = failing = 0
@@ -168,10 +177,12 @@ class CircuitBreaker:
         if self.open_for_all:
             self.open_for_all = False
             self._all.clear()
+        self.is_open = self.open_owners > 0
 
     def _new(self, name: str) -> Owner:
         if len(self._owners) >= MOST_OWNERS:
             _, oldest = self._owners.popitem(last=False)
             self.open_owners -= oldest.open
+            self.is_open = self.open_for_all or self.open_owners > 0
         owner = self._owners[name] = Owner()
         return owner

@@ -42,39 +42,37 @@ class OutsideSystem:
         self._most, self._of_one = max(1, most_waiting), max(1, most_waiting // 2)
         self._of: dict[str, int] = {}
 
-    @property
-    def is_doubted(self) -> bool:
-        """Some calls may not be sent: `may_send` knows which."""
-        return self.breaker.open_for_all or self.breaker.open_owners > 0
-
     def enter(self, request: ActiveRequest | None, owner: str) -> Reason | None:
         """Begin to wait; why that may not be, where it may not. Whoever may calls `leave`."""
-        if self.is_doubted and self.breaker.verdict(owner, self._clock.monotonic()) is Verdict.REFUSE:
+        if self.breaker.is_open and self.breaker.verdict(owner, self._clock.monotonic()) is Verdict.REFUSE:
             return self.refuse("open")
         if request is None:
             return None
-        calls = request.waits.get(self.name, 0)
+        waits = request.waits
+        if waits is None:
+            waits = request.waits = {}
+        calls = waits.get(self.name, 0)
         if not calls:
             held = self._of.get(owner, 0)
-            if self.waiting >= self._most or (owner and held >= self._of_one):
+            if self.waiting >= self._most or (held >= self._of_one and owner):
                 return self.refuse("crowded")
             self.waiting += 1
             self._of[owner] = held + 1
-        request.waits[self.name] = calls + 1
+        waits[self.name] = calls + 1
         return None
 
     def leave(self, request: ActiveRequest | None, owner: str) -> None:
         """One call is over."""
-        if request is None:
+        if request is None or request.waits is None:
             return
         calls = request.waits[self.name] = request.waits[self.name] - 1
         if not calls:
             self.waiting -= 1
-            held = self._of[owner] - 1
-            if held:
-                self._of[owner] = held
-            else:
+            held = self._of[owner]
+            if held == 1:
                 del self._of[owner]
+            else:
+                self._of[owner] = held - 1
 
     def refuse(self, reason: Reason) -> Reason:
         """Count a call that is not sent."""
@@ -106,10 +104,10 @@ class OutsideSystem:
         self.refuse("open")
         return False
 
-    def ended(self, owner: str, *, failed: bool) -> None:
-        """A call that was sent was answered, or was not."""
-        self.breaker.ended(owner, self._clock.monotonic(), failed=failed)
-
     def retry_after(self, owner: str) -> int:
         """Seconds after which a refused call may be made again."""
         return self.breaker.retry_after(owner, self._clock.monotonic())
+
+    def ended(self, owner: str, *, failed: bool) -> None:
+        """A call that was sent was answered, or was not."""
+        self.breaker.ended(owner, self._clock.monotonic(), failed=failed)

@@ -15,15 +15,15 @@ MOMENT = 0.05
 
 
 class ActiveRequest:
-    """One request. `ends` is monotonic time; `waits` counts its calls under way, by outside system."""
+    """One request. `ends` is monotonic time; `waits` counts its calls under way, by outside system, from the first on."""
 
     __slots__ = ("_clock", "began", "ends", "waits")
 
-    def __init__(self, clock: Clock, seconds: float = REQUEST_SECONDS) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.began = clock.monotonic()
-        self.ends = self.began + seconds
-        self.waits: dict[str, int] = {}
+        self.began = began = clock.monotonic()
+        self.ends = began + REQUEST_SECONDS
+        self.waits: dict[str, int] | None = None
 
     def left(self) -> float:
         """Seconds; none or fewer when its time is over."""

@@ -150,7 +150,7 @@ class OcsLink:
             if progress.sent is not None and (seconds == total or now - progress.sent >= PROBE_SECONDS):
                 progress.failed = True
         if progress.failed is not None:
-            self._system.ended(self._owner, failed=progress.failed)
+            self._system.breaker.ended(self._owner, now, failed=progress.failed)
         said = "done" if isinstance(found, Done) else found.error.error_code
         LOG.debug("%s: %s after %.3f s", asked.method, said, now - started)
         return found
@@ -164,7 +164,7 @@ class OcsLink:
         give_back = await self._places.take(self._owner)
         try:
             system = self._system
-            if system.is_doubted and not await system.may_send(self._owner, self._is_answered):
+            if system.breaker.is_open and not await system.may_send(self._owner, self._is_answered):
                 return Fault(outcome.unavailable("open", system.retry_after(self._owner)))
             return await self._attempts(asked, attempt, progress)
         finally:

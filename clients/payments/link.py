@@ -133,7 +133,7 @@ class ProcessorLink:
     async def _placed(self, account: str, asked: Asked, call: Call, parse: Callable[[Json], T], progress: Progress) -> Done[T] | Fault:
         """All attempts; before the first of them it may have to be found out whether the processor is there."""
         system = self.system
-        if system.is_doubted and not await system.may_send(account, self._is_answered):
+        if system.breaker.is_open and not await system.may_send(account, self._is_answered):
             return outcome.unavailable("open", system.retry_after(account))
         return await self._attempts(asked, call, parse, progress)
 
