@@ -316,10 +316,12 @@ class ProviderError(Refusal):
     """An outside system failed. Its own text is never forwarded.
 
     `outcome_unknown`: a write may have happened. `before_execution`: it surely has not, and the same call may be made again.
+    `uncharged`: such a call costs no quota, since the service itself refuses to ask.
     """
 
     status = 502
     code = "provider_error"
+    uncharged: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -371,6 +373,26 @@ class OcsError(ProviderError):
     def retold(self, message: str, *, code: str | None = None, hint: str | None = None) -> "OcsError":
         """The same refusal, with the same status and ocs_code, in other words."""
         return type(self)(message, ocs_code=self.ocs_code, code=code, hint=hint, details=self.details)
+
+
+class OcsUnavailable(OcsError):
+    """The charging system does not answer, or too many calls wait for it: nothing was sent, and the key and the quota are as before."""
+
+    status = 503
+    code = "upstream_unavailable"
+    uncharged = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        ocs_code: int | None = None,
+        code: str | None = None,
+        hint: str | None = None,
+        details: Mapping[str, object] | None = None,
+        retry_after: int = 1,
+    ) -> None:
+        super().__init__(message, ocs_code=ocs_code, code=code, hint=hint, before_execution=True, details=details, retry_after=retry_after)
 
 
 class OcsBadRequest(OcsError):

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import anyio
 
 from clients.http import Outbound
+from clients.outside_system import OutsideSystem
 from clients.webhooks.sender import Sender
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
@@ -73,6 +74,8 @@ class Service:
     sender: Sender
     upstream: Way
     payments: PaymentWay
+    systems: Sequence[OutsideSystem]
+    """The outside systems that requests wait for."""
     report: Callable[[str], None]
     readiness: Readiness
     keyring_text: str = field(repr=False)
@@ -286,7 +289,8 @@ def build_service(
     payments = open_payments(settings, clock, ids, site.base_url, report)
     rings = (bell, letter_bell)
     deps = make_deps(settings, store, keyring, clock, ids, way, payments, secrets, pace, journal.replica, apart=apart, rings=rings)
-    deps = replace(deps, model=open_model(settings, clock))
+    model = open_model(settings, clock)
+    deps, systems = replace(deps, model=model), (way.pool.system, payments.system, *(() if model is None else (model.system,)))
     worker = make_worker(settings, deps, sender, report, looks=deps.draws)
     bell.hang(worker.wake)
     postman = make_postman(settings, deps, report)
@@ -305,10 +309,9 @@ def build_service(
         site=site,
     )
     deps.inside.open(pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}"))
+    parts = (worker, postman, outbound, sender, way, payments, systems)
     readiness = Readiness(store, keyring, clock, deps.build, report)
-    return Service(
-        settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, payments, report, readiness, keyring_text
-    )
+    return Service(settings, pipeline, directory, journal, blocks, *parts, report, readiness, keyring_text)
 
 
 def make_sender(settings: Settings, clock: Clock) -> Sender:

@@ -286,6 +286,11 @@ class Settings(BaseModel):
         return not self.auth_issuer
 
     @property
+    def most_waiting(self) -> int:
+        """Requests that may wait for any one outside system: half of the connections, so that the others serve what needs none."""
+        return max(1, self.limit_concurrency // 2)
+
+    @property
     def embedded(self) -> bool:
         """SQLite in the data directory."""
         return not self.database_url.get_secret_value()

@@ -23,6 +23,7 @@ from transports.cli.failure import Failure
 from transports.cli.finding import Finding, Note
 from transports.cli.mail_check import mail
 from transports.cli.model_check import model
+from transports.cli.outage_check import outages
 from transports.cli.payments_check import payments
 from transports.cli.render import print_line
 from transports.cli.unset_check import unset
@@ -72,6 +73,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield from keyring(settings)
     yield port(settings)
     yield upstream(settings)
+    yield from outages(settings)
     yield payments(settings)
     yield model(settings)
     yield mail(settings)
