@@ -372,6 +372,8 @@ class IssuanceTable(Named, table=True):
 
     `claim_key` and `operation` name the idempotency claim whose stored answer follows the row. `held` is the ICCID while it is this
     row's, so that no two rows have it; `iccid` stays for the record. `replied` is one that an answer named and that was not taken.
+    `clear_seconds`: for how long nothing was seen since `clear_since`, by the clocks of those who looked. `obstacle`: what hindered
+    settling it when it was looked into last (operations/services/issuing/obstacles.py).
     """
 
     organisation: str = Field(primary_key=True, sa_type=sa.Text)
@@ -398,6 +400,8 @@ class IssuanceTable(Named, table=True):
     dispatched: float = Field(sa_type=sa.Double)
     updated: float = Field(sa_type=sa.Double)
     clear_since: float | None = Field(default=None, sa_type=sa.Double)
+    clear_seconds: float | None = Field(default=None, sa_type=sa.Double)
+    obstacle: str | None = Field(default=None, sa_type=sa.Text)
     due_ms: int = Field(sa_type=sa.BigInteger)
     lease: str | None = Field(default=None, sa_type=sa.Text)
     __table_args__ = (
