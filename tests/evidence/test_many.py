@@ -104,7 +104,6 @@ async def test_the_proof_of_failure_goes_on_when_workers_are_replaced(issuing: I
     await issuing.lose("order", drawn=False)
     for _ in range(4):
         for _ in range(8):  # three and a half minutes of each
-            issuing.steady or issuing.steady.append(issuing.worker())
             assert await issuing.look(later=30) == 0
         issuing.steady.clear()
     assert await issuing.state("order") == "outcome_unknown"

@@ -162,8 +162,8 @@ def judge(row: IssuanceRow, look: Look, scene: Scene, known: Sequence[Known], ri
     """Evidence of success is exactly one unclaimed line that shows the draw; evidence of failure is that nothing is unexplained.
 
     Two kinds of line hinder no success, but are no proof of failure: one with the template and another window (the charging system
-    may have understood the window otherwise than we do), and one that shows the draw and was not in stock at the look. The first kind
-    is explained where `rivals`, other unsettled draws of the template, are a group that asked for just as many lines of that window.
+    may have understood the window otherwise than we do), and one that shows the draw and was not in stock at the look. The first
+    kind is explained where `rivals`, other unsettled draws of the template, are a group that asked for just as many such lines.
     """
     candidates, similar, unexplained = weigh(row, look, scene, known)
     if len(candidates) == 1 and not unexplained:
@@ -184,7 +184,7 @@ def judge(row: IssuanceRow, look: Look, scene: Scene, known: Sequence[Known], ri
 def accounted_for(
     row: IssuanceRow, scene: Scene, known: Sequence[Known], rivals: Sequence[IssuanceRow], similar: Sequence[str]
 ) -> set[str]:
-    """The similar lines that show the draws of a group of rivals, where each rival of the group has one: which one, nobody needs to know."""
+    """The similar lines that show the draws of a group of rivals, where each rival of the group has one, whichever it is."""
     groups: dict[frozenset[tuple[str, str]], set[str]] = {}
     theirs = packages_in(known)
     for iccid in similar:

@@ -149,17 +149,18 @@ class Reconciliation:
         return int(self._deps.clock.now() * 1000)
 
 
-def progress_of(account: int, outcomes: Counter[Outcome], obstacles: Counter[Obstacle]) -> str:
+def progress_of(account: int, outcomes: Mapping[Outcome, int], obstacles: Mapping[Obstacle, int]) -> str:
     """How far a turn came."""
-    kept_open, done = outcomes["open"], sum(outcomes.values()) - outcomes["open"]
-    parts = [f"{done} {'was' if done == 1 else 'were'} settled{listing({name: n for name, n in outcomes.items() if name != 'open'})}"]
-    parts.append(f"{kept_open} {'stays' if kept_open == 1 else 'stay'} open{listing(obstacles)}")
-    return f"account {account}: of {done + kept_open} issuances of unknown outcome " + ", ".join(parts)
+    settled = [f"{name} {count}" for name, count in sorted(outcomes.items()) if name != "open"]
+    done, left = sum(count for name, count in outcomes.items() if name != "open"), sum(obstacles.values())
+    was, stays = f"{done} {'was' if done == 1 else 'were'} settled", f"{left} {'stays' if left == 1 else 'stay'} open"
+    hindered = [f"{name} {count}" for name, count in sorted(obstacles.items())]
+    return f"account {account}: of {done + left} issuances of unknown outcome {was}{bracketed(settled)}, {stays}{bracketed(hindered)}"
 
 
-def listing(counts: Mapping[str, int]) -> str:
-    """Numbers by what they count, in brackets; nothing where there are none."""
-    return f" ({', '.join(f'{name} {count}' for name, count in sorted(counts.items()))})" if counts else ""
+def bracketed(parts: Sequence[str]) -> str:
+    """What a number is made of; nothing where there are none."""
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 class Reading(NamedTuple):
