@@ -172,7 +172,7 @@ def seen(value: Any) -> str:
         return "an object" if isinstance(value, dict) else "an array"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    text = printable(mask(str(value)[:1000]))  # masking a long text costs seconds, and 60 characters are shown
+    text = printable(mask(str(value)[:200]))  # 60 characters are shown, and masking takes time by the square of the length
     shown = text if len(text) <= 60 else text[:57] + "..."
     return f'"{shown}"' if isinstance(value, str) else shown
 

@@ -1,6 +1,8 @@
 """Whose request begins next, and what is charged to whoever sends bodies that are refused."""
 
 import asyncio
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import orjson
@@ -19,7 +21,7 @@ LIMITS = Limits(refused_bytes=2 * len(BAD), refused_bytes_per_second=len(BAD) //
 
 
 async def test_a_client_with_many_requests_waits_behind_one_with_few() -> None:
-    turns, order = Turns(2), list[str]()
+    turns, order = Turns(time.monotonic, 2), list[str]()
 
     async def request(client: str) -> None:
         if not turns.begin_at_once():
@@ -32,7 +34,7 @@ async def test_a_client_with_many_requests_waits_behind_one_with_few() -> None:
 
 
 async def test_credentials_that_somebody_makes_up_have_one_turn_together_and_spaces_make_no_other_one() -> None:
-    turns, order = Turns(1), list[str]()
+    turns, order = Turns(time.monotonic, 1), list[str]()
 
     async def request(network: str, credential: bytes) -> None:
         if not turns.begin_at_once():
@@ -45,8 +47,26 @@ async def test_credentials_that_somebody_makes_up_have_one_turn_together_and_spa
     assert shown == {b"key"} and credential_of([(b"authorization", b"  ")]) == credential_of([]) == b""
 
 
+async def test_after_a_turn_that_took_long_one_request_begins_in_the_next() -> None:
+    now, begun = 0.0, 0
+    turns = Turns(lambda: now)
+
+    async def request(seconds: float) -> None:
+        nonlocal now, begun
+        if not turns.begin_at_once():
+            await turns.wait("one", b"")
+        begun, now = begun + 1, now + seconds
+
+    requests = asyncio.gather(*(request(seconds) for seconds in [0.01] * 8 + [0.0] * 8))
+    seen = [0]
+    while not requests.done():
+        await asyncio.sleep(0)
+        seen.append(begun)
+    assert [after - before for before, after in pairwise(seen) if after != before] == [4, 1, 1, 1, 1, 1, 4, 3]
+
+
 async def test_a_request_that_is_given_up_takes_nobodys_turn() -> None:
-    turns, order = Turns(1), list[int]()
+    turns, order = Turns(time.monotonic, 1), list[int]()
 
     async def request(number: int) -> None:
         if not turns.begin_at_once():

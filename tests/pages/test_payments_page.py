@@ -72,6 +72,29 @@ async def test_from_nothing_through_the_processors_pages_to_an_active_account(si
     check("active", seen)
 
 
+async def let_go(site: Site, account: str) -> None:
+    """The account's owner lets the service go, and the processor's event of it is lost."""
+    sandbox = site.service.payments.sandbox
+    assert sandbox is not None
+    async with sandbox.turn(writes=True) as state:
+        state.accounts[account].attached = False
+
+
+async def test_a_live_account_that_let_the_service_go_is_replaced_after_a_question(site: Site, hers: Browser) -> None:
+    link = onward(await press(hers, "begin"))
+    seen = await at_the_processor(hers, link, "Complete onboarding")
+    form, first = seen.page.form(PAGE, "begin"), re.findall(r"acct_\w+", seen.page.text)[0]
+    await let_go(site, first)
+    asked = await hers.send(form)
+    assert asked.status == 200 and "Replace your payment account?" in asked.page.text and first in asked.page.text
+    assert "operator_billing" not in asked.page.text, "the way back is told in the words of the page"
+    check("replace", asked)
+    assert [row.outcome for row in await trail(site, CHANGES[0])] == ["ok", "confirm_token_required"]
+    away = await hers.send(asked.page.form(PAGE, "begin"))
+    onward(away)
+    assert first not in (await hers.get(PAGE)).page.text
+
+
 async def test_an_account_that_somebody_has_is_attached_after_a_word_of_theirs(site: Site, bobs: Browser) -> None:
     link = onward(await press(bobs, "oauth"))
     assert query_of(link)["redirect_uri"] == f"{HTTP}{PAGE}"

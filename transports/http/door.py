@@ -97,7 +97,7 @@ class HttpDoor:
         self._clock, self._ids = pipeline.clock, pipeline.ids
         self._log, self._fault = log, fault
         self._passing, self._telling = Passing(), Passing(CHATS_OF_ONE, CHATS_OF_ALL)
-        self._turns = Turns()
+        self._turns = Turns(self._clock.monotonic)
         self.large = LargeAnswers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

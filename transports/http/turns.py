@@ -6,9 +6,12 @@ between two of everybody else's; with it one, and the others wait for as many re
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 MOST = 4
 """Requests that begin in one turn of the loop: so many that looking for news from the network costs little, so few that it comes soon."""
+LONG = 0.004
+"""Seconds after which a turn was long: the next one begins with one request alone."""
 
 
 class Turns:
@@ -17,14 +20,15 @@ class Turns:
     Networks come first, since a credential is not looked at yet, and whoever makes credentials up has as many as they like.
     """
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._begun = 0
+    def __init__(self, clock: Callable[[], float], most: int = MOST) -> None:
+        """`clock` tells seconds, from any beginning."""
+        self._most, self._clock = most, clock
+        self._begun, self._since, self._allowed = 0, 0.0, most
         self._waiting: dict[str, dict[bytes, deque[asyncio.Future[None]]]] = {}
 
     def begin_at_once(self) -> bool:
         """Whether a request may begin without waiting, because there is no crowd; it has then begun."""
-        if self._begun >= self._most or self._waiting:
+        if self._begun >= self._allowed or self._waiting:
             return False
         self._begin()
         return True
@@ -38,12 +42,13 @@ class Turns:
     def _begin(self) -> None:
         self._begun += 1
         if self._begun == 1:
+            self._since = self._clock()
             asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
         """The next turn of the loop."""
-        self._begun = 0
-        while self._waiting and self._begun < self._most:
+        self._begun, self._allowed = 0, 1 if self._clock() - self._since > LONG else self._most
+        while self._waiting and self._begun < self._allowed:
             turn = self._take()
             if not turn.done():  # its task was cancelled
                 turn.set_result(None)

@@ -6,7 +6,10 @@ from transports.openapi.components import Components
 from transports.openapi.refusals import has_body
 from transports.openapi.schemas import Json, pascal, resolve
 
-KEY_TEXT = "Names this call, so that repeating it has one effect: 1-255 visible ASCII characters, a UUID for example. In quotes (RFC 9651) it is the same key."
+KEY_TEXT = (
+    "Names this call, so that repeating it has one effect: 1-255 visible ASCII characters, a UUID for example. In quotes (RFC 9651) it is "
+    "the same key."
+)
 TOKEN_TEXT = "The token of the 202 answer to the same call: it executes what the first call only announced. 120 seconds, single use."
 
 
