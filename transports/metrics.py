@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 
 from clients.outside_system import OutsideSystem
+from operations.services.issuing.obstacles import NOT_LOOKED_INTO, REASONS
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
 from storage.depth import REFUNDS, REPORTS, UNFINISHED, UNRESOLVED, Depth, depth
@@ -75,6 +76,8 @@ def of_database(found: Depth | None, now: float) -> "Iterable[Metric]":
         yield gauge("reseller_deliveries_failed", "Deliveries that ended without success", found.failed)
         yield gauge("reseller_delivery_lag_seconds", "Age of the oldest due delivery; 0 when none is due", max(0.0, lag))
         yield by("reseller_issuances_unresolved", "Issuances and releases whose end is not known yet", "state", states(found))
+        reasons = {reason: float(found.obstacles.get(reason, 0)) for reason in (NOT_LOOKED_INTO, *REASONS)}
+        yield by("reseller_issuances_unsettled", "Issuances of unknown outcome by what keeps them from being settled", "reason", reasons)
         yield gauge("reseller_issuance_unresolved_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *ages]))
         yield by("reseller_orders_unfinished", "Orders and top-ups that were paid and have not ended", "status", statuses(found))
         yield gauge("reseller_order_unfinished_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *waits]))
