@@ -316,10 +316,12 @@ class ProviderError(Refusal):
     """An outside system failed. Its own text is never forwarded.
 
     `outcome_unknown`: a write may have happened. `before_execution`: it surely has not, and the same call may be made again.
+    `uncharged`: such a call costs no quota, since the service itself refuses to ask.
     """
 
     status = 502
     code = "provider_error"
+    uncharged: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -373,6 +375,26 @@ class OcsError(ProviderError):
         return type(self)(message, ocs_code=self.ocs_code, code=code, hint=hint, details=self.details)
 
 
+class OcsUnavailable(OcsError):
+    """The charging system does not answer, or too many calls wait for it: nothing was sent, and the key and the quota are as before."""
+
+    status = 503
+    code = "upstream_unavailable"
+    uncharged = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        ocs_code: int | None = None,
+        code: str | None = None,
+        hint: str | None = None,
+        details: Mapping[str, object] | None = None,
+        retry_after: int = 1,
+    ) -> None:
+        super().__init__(message, ocs_code=ocs_code, code=code, hint=hint, before_execution=True, details=details, retry_after=retry_after)
+
+
 class OcsBadRequest(OcsError):
     """The charging system does not take this input; nothing was done, and the same call is refused again."""
 
@@ -413,6 +435,20 @@ class CommitUnknown(StoreUnavailable):
             "The connection to the database broke during the commit; whether the call was done is not known",
             hint="Repeat it with the same Idempotency-Key, which is done at most once; without a key, look first whether it was done",
         )
+
+
+class KeyUnknown(StoreUnavailable):
+    """A stored value was sealed with an encryption key that this process does not have; nothing was done. Other processes may have it.
+
+    Choice: its code is that of an unavailable store. For a caller it is the same: the service cannot read what it has stored, and the
+    call may be repeated; which key it is concerns whoever runs the service, who finds it in the log and by `reseller doctor`.
+    """
+
+    def __init__(self, key_id: str) -> None:
+        super().__init__("The service cannot open what it has stored, until the encryption key of another of its processes is here too")
+        self.key_id = key_id
+        self.hint = "Repeat the call in a few seconds, with the idempotency key that it had"
+        self.headers["Retry-After"] = "10"
 
 
 class ConfirmTokenRequired(Refusal):

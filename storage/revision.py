@@ -20,6 +20,8 @@ REVISIONS = (
     "0011",
     "0012",
     "0013",
+    "0014",
+    "0015",
 )  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
 SPOKEN = frozenset({HEAD})

@@ -7,6 +7,7 @@ import anyio
 
 from operations.catalogue import CATALOGUE
 from operations.services.demo.organisation import Demo
+from registry.active_request import one_request
 from registry.call import Reply
 from registry.catalogue import Catalogue
 from registry.errors import MethodNotAllowed, Refusal
@@ -109,6 +110,12 @@ class Application:
         if path == READY_PATH:  # asked every second or so by whoever sends us work, so counted by nobody
             await self._tell_readiness(request, send)
             return
+        with one_request(self.service.clock):
+            await self._page(path, scope, receive, send)
+
+    async def _page(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """A page, with all the calls that it makes."""
+        request = cast(HttpScope, scope)
         self.service.pipeline.admit_public((request.get("client") or ("", 0))[0])
         if path == "/":  # for whoever opens the printed address in a browser
             await send_reply(send, 307, [(b"location", self._docs_path), (b"content-length", b"0")], b"")

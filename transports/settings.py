@@ -4,19 +4,36 @@ Our own thirty lines instead of pydantic-settings, whose import alone costs a th
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 
-from registry.limits import Tier
+from clients.webhooks.private_receivers import RANGES, PrivateReceivers, lies_in, parse_private_receivers
+from registry.limits import TIERS, Tier, TierLimits
 from transports.base_url import is_readable
 from transports.file_access import writable_by_others
 
 PREFIX = "SERVICE_"
+ENV_FILE = ".env"
+LIMIT_RANGES = {"calls_per_day": 1_000_000_000, "burst_per_second": 100_000, "burst_size": 1_000_000, "ai_calls_per_day": 1_000_000}
+OWN_NAMES = (".internal", ".local", ".localdomain", ".home.arpa", ".svc", ".cluster.local")
 ATOM, LABEL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+", r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 MAILBOX = rf"(?=[^@]{{1,64}}@[^@>]{{1,253}}>?$){ATOM}(?:\.{ATOM})*@{LABEL}(?:\.{LABEL})*"
 MAIL_FROM = re.compile(rf"[^<>@\x00-\x1f\x7f]{{0,64}}<{MAILBOX}>|{MAILBOX}")
@@ -71,6 +88,32 @@ def networks(value: object) -> object:
     return tuple(ip_network(part) for part in words(value)) if isinstance(value, str) else value
 
 
+def private_receivers(value: object) -> object:
+    """Comma-separated private networks and host names."""
+    return parse_private_receivers(words(value)) if isinstance(value, str) else value
+
+
+def tier_limits(tier: Tier) -> Callable[[object], object]:
+    """Reads `name=number` pairs by comma over the limits that the tier has by itself."""
+
+    def read(value: object) -> object:
+        """The limits; a name or a number that cannot be is refused."""
+        if not isinstance(value, str):
+            return value
+        given: dict[str, float] = {}
+        for pair in words(value):
+            name, _, number = (part.strip() for part in pair.partition("="))
+            if name not in LIMIT_RANGES:
+                raise ValueError(f"{name[:40]!r} is no limit; there are {', '.join(LIMIT_RANGES)}, each as name=number, by comma")
+            most = LIMIT_RANGES[name]
+            if not (re.fullmatch(r"[0-9]{1,12}", number) and 1 <= int(number) <= most):
+                raise ValueError(f"{name} must be a whole number from 1 to {most}")
+            given[name] = int(number)
+        return replace(TIERS[tier], **given)
+
+    return read
+
+
 def stripped(secret: SecretStr) -> SecretStr:
     """A secret without the space around it, which no header carries; one of nothing but space is none."""
     return SecretStr(secret.get_secret_value().strip())
@@ -121,10 +164,20 @@ class Settings(BaseModel):
     )
     model_url: str = Field("", description="address of an OpenAI-compatible model, ending before /chat/completions; empty: there is none")
     model_key: Secret = Field(EMPTY, description="its API key; empty for a model that asks for none")
+    model_plain_http: bool = Field(
+        False, description="true lets SERVICE_MODEL_URL be http in production, at a private address or a name of your own network"
+    )
     model_name: Words = Field((), description="names of the models there that may be asked, comma-separated, the default one first")
     sandbox_seed: int = Field(1, ge=0, description="which simulated network, where none is configured")
     webhook_allow_nets: Annotated[tuple[Network, ...], BeforeValidator(networks)] = Field(
         (), description="networks that webhooks may reach although they are not public; never in production"
+    )
+    webhook_private: Annotated[InstanceOf[PrivateReceivers], BeforeValidator(private_receivers)] = Field(
+        PrivateReceivers(),
+        description="private networks and host names that webhooks may reach of organisations that `reseller org allow-private` names",
+    )
+    ca_file: Path | None = Field(
+        None, description="PEM file of your own certificate authorities, trusted beside the public ones for every outside system"
     )
     auth_issuer: str = Field("", description="issuer of session tokens")
     auth_jwks_url: str = Field("", description="where the issuer publishes its keys")
@@ -143,6 +196,15 @@ class Settings(BaseModel):
     )
     upgrade_url: str = Field("", description="where a caller buys a larger tier")
     connect_url: str = Field("", description="where an organisation connects its upstream account")
+    limits_free: Annotated[InstanceOf[TierLimits], BeforeValidator(tier_limits(Tier.FREE))] = Field(
+        TIERS[Tier.FREE], description="limits of the tier free, any of calls_per_day=, burst_per_second=, burst_size=, ai_calls_per_day="
+    )
+    limits_pro: Annotated[InstanceOf[TierLimits], BeforeValidator(tier_limits(Tier.PRO))] = Field(
+        TIERS[Tier.PRO], description="limits of the tier pro, written alike"
+    )
+    limits_enterprise: Annotated[InstanceOf[TierLimits], BeforeValidator(tier_limits(Tier.ENTERPRISE))] = Field(
+        TIERS[Tier.ENTERPRISE], description="limits of the tier enterprise, written alike"
+    )
     burst_limit: bool = Field(True, description="false switches the burst limiter off, for load tests")
     demo: bool | None = Field(None, description="demo data in an empty database; default: on outside production")
     worker: bool | None = Field(None, description="run the worker inside serve; default: on with SQLite")
@@ -157,7 +219,7 @@ class Settings(BaseModel):
     )
     metrics_port: int = Field(0, ge=0, le=65535, description="port of GET /metrics for Prometheus; 0: none")
     metrics_host: str = Field("127.0.0.1", description="address of GET /metrics; it has no key, so keep it private")
-    build_sha: str = Field("unknown", description="source revision shown by /health")
+    build_sha: str = Field("unknown", description="source revision shown by /health; unset in a git checkout: its commit")
     mcp_state_keys: Secret = Field(EMPTY, description="keys that seal MCP request state, new,old; default: derived from the keyring")
     mcp_edge: bool = Field(True, description="false answers every MCP call through the whole SDK, at three times the cost")
     limit_concurrency: int = Field(512, ge=1, description="connections served at once")
@@ -181,8 +243,25 @@ class Settings(BaseModel):
         check_upstream(self)
         check_payments(self)
         check_model(self)
+        check_ca_file(self.ca_file)
         check_shared_secrets(self)
         return self
+
+    _secret_keys_file: Path | None = PrivateAttr(None)
+
+    @property
+    def secret_keys_file(self) -> Path | None:
+        """The file that SERVICE_SECRET_KEYS was read from; None where it stands in the environment, or nowhere."""
+        return self._secret_keys_file
+
+    def note_secret_keys_file(self, path: Path | None) -> None:
+        """Remembers it, once, while the settings are read."""
+        self._secret_keys_file = path
+
+    @property
+    def tiers(self) -> Mapping[Tier, TierLimits]:
+        """What each tier may use."""
+        return {Tier.FREE: self.limits_free, Tier.PRO: self.limits_pro, Tier.ENTERPRISE: self.limits_enterprise}
 
     @property
     def simulates_payments(self) -> bool:
@@ -205,6 +284,11 @@ class Settings(BaseModel):
     def own_identity(self) -> bool:
         """People sign in at the built-in identity provider."""
         return not self.auth_issuer
+
+    @property
+    def most_waiting(self) -> int:
+        """Requests that may wait for any one outside system: half of the connections, so that the others serve what needs none."""
+        return max(1, self.limit_concurrency // 2)
 
     @property
     def embedded(self) -> bool:
@@ -236,6 +320,8 @@ def check_production(settings: Settings) -> None:
         raise ValueError("SERVICE_DEMO is for trying things out; production does not start with it")
     for name in HTTPS_IN_PRODUCTION:
         address: str = getattr(settings, name)
+        if name == "model_url" and settings.model_plain_http and is_inside(address):
+            continue
         if address and not address.startswith("https://"):
             raise ValueError(f"{PREFIX}{name.upper()} must start with https:// in production; tokens and keys travel over it")
 
@@ -320,6 +406,31 @@ def check_model(settings: Settings) -> None:
         raise ValueError("SERVICE_MODEL_NAME must be names of letters, digits and ._:/@+- with at most 100 characters; several by comma")
 
 
+def check_ca_file(path: Path | None) -> None:
+    """It holds certificates, or every call outside would fail."""
+    if path is None:
+        return
+    import ssl  # only where it is set: start-up budget
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = (
+            "it has no certificate in PEM form" if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None) or "not a file"
+        )
+        raise ValueError(f"SERVICE_CA_FILE: {path} cannot be read ({reason})") from None
+
+
+def is_inside(address: str) -> bool:
+    """Whether the host of an address lies in one's own network: a private or loopback address, or a name that no public DNS has."""
+    host = (urlsplit(address).hostname or "").rstrip(".")
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(OWN_NAMES))
+    return found.is_loopback or lies_in(found, RANGES)
+
+
 def check_shared_secrets(settings: Settings) -> None:
     """Whoever guesses one is the bridge or the storefront."""
     for name in SHARED_SECRETS:
@@ -374,9 +485,18 @@ def load_settings(environment: Mapping[str, str], *, env_file: Path | None = Non
         first = error.errors(include_url=False, include_input=False)[0]
         name = PREFIX + str(first["loc"][0]).upper() if first["loc"] else ""
         raise BadSettings(f"{name}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")) from None
+    settings.note_secret_keys_file(None if "SERVICE_SECRET_KEYS" in environment else file_of("SERVICE_SECRET_KEYS", env_file, directory))
     if settings.env == "production":
         refuse_open_files([] if env_file is None else [env_file], directory)
     return settings
+
+
+def file_of(name: str, env_file: Path | None, directory: str | None) -> Path | None:
+    """The file that a setting is read from where the environment does not have it; the secrets directory comes before .env."""
+    secrets = [path for path in Path(directory).iterdir() if path.is_file() and path.name.upper() == name] if directory else []
+    if secrets:
+        return secrets[-1]
+    return env_file if env_file is not None and env_file.is_file() and name in read_file(env_file) else None
 
 
 def refuse_open_files(files: Sequence[Path], directory: str | None) -> None:

@@ -12,10 +12,14 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from prometheus_client.exposition import generate_latest
 
+from clients.outside_system import OutsideSystem
+from registry.clock import SystemClock
 from storage.migrate import HEAD
 from tests.cli.reseller import refused, reseller, said
 from tests.running import running
+from transports.metrics import Reading, of_systems
 from transports.settings import PREFIX, Settings
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -136,6 +140,36 @@ def charging() -> Iterator[str]:
         thread.join()
 
 
+class Metrics(BaseHTTPRequestHandler):
+    """What a server tells of two outside systems: one that does not answer, and one that does not answer a single organisation."""
+
+    def do_GET(self) -> None:
+        system, other = OutsideSystem("charging_system", SystemClock()), OutsideSystem("payment_processor", SystemClock())
+        for _ in range(3):
+            system.ended("org_1", failed=True)
+            other.ended("acct_1", failed=False)
+            other.ended("acct_2", failed=True)
+        self.send_response_only(200)
+        self.end_headers()
+        self.wfile.write(generate_latest(Reading(of_systems([system, other]))))
+
+
+def test_an_outside_system_that_the_running_server_does_not_ask_is_named(tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Metrics) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            port = str(server.server_port)
+            found = findings(tmp_path, SERVICE_METRICS_PORT=port)
+            shown = reseller("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_METRICS_PORT=port).stdout
+        finally:
+            server.shutdown()
+            thread.join()
+    assert found["outages"][0] == "the charging system does not answer: the running server refuses calls to it; 0 requests wait for it"
+    assert "note outages    the payment processor does not answer the calls of 1 organisations, which are refused; others go on" in shown
+    assert "note outages    no metrics at 127.0.0.1:" in said("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_METRICS_PORT=port)
+
+
 def test_the_charging_system_is_asked_whose_token_it_is(charging: str, tmp_path: Path) -> None:
     assert "ok   upstream   simulated network in this process" in said("doctor", cwd=tmp_path, SERVICE_PORT="0")
     shown = said("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_OCS_URL=charging, SERVICE_OCS_TOKEN=TOKEN)
@@ -153,7 +187,7 @@ def test_a_charging_system_that_does_not_answer_as_it_should_is_found_with_the_f
 
 
 def test_the_version_is_told_even_where_the_settings_are_wrong(tmp_path: Path) -> None:
-    assert re.fullmatch(r"reseller \d+\.\d+\.\d+ \(build unknown\)\n", said("--version", cwd=tmp_path))
+    assert re.fullmatch(r"reseller \d+\.\d+\.\d+ \(build (unknown|[0-9a-f]{12})\)\n", said("--version", cwd=tmp_path))
     assert said("--version", cwd=tmp_path, SERVICE_BUILD_SHA="abc1234").endswith(" (build abc1234)\n")
     assert "(build unknown, since the settings are wrong: " in said("--version", cwd=tmp_path, SERVICE_PROT="1")
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,9 @@ import pytest
 import sqlalchemy as sa
 from prometheus_client.parser import text_string_to_metric_families
 
+from clients.outside_system import OutsideSystem
 from operations.deps import Build
+from registry.active_request import ActiveRequest
 from storage.connection import Connection
 from storage.schema import IssuanceTable
 from storage.statement import Command, table
@@ -114,7 +116,8 @@ async def test_unresolved_issuances_are_counted_by_state_and_the_oldest_has_an_a
     rows = [{"key": f"k{i}", "state": state, "dispatched": now - a, "updated": now - b} for i, (state, a, b) in enumerate(given)]
     await office.store.write(issue, rows=rows)
     found = await values(Metrics(office.store, office.clock, Tally()))
-    assert {name: value for name, value in found.items() if name.startswith("issuance")} == {
+    assert {name: value for name, value in found.items() if name.startswith("issuance") and (value or "unresolved" in name)} == {
+        "issuances_unsettled{reason=not_looked_into}": 3,
         "issuances_unresolved{state=dispatching}": 1,
         "issuances_unresolved{state=outcome_unknown}": 2,
         "issuances_unresolved{state=manual_reconciliation_required}": 1,
@@ -159,6 +162,27 @@ async def test_a_server_tells_what_it_holds_and_whom_it_turned_away(office: Post
         "large_answers_refused_total{reason=credential}": 1,
         "large_answers_refused_total{reason=memory}": 1,
         "large_answers_refused_total{reason=organisation}": 0,
+    }
+
+
+async def test_a_process_tells_which_outside_system_it_does_not_ask_and_who_waits(office: PostOffice) -> None:
+    system, idle = OutsideSystem("charging_system", office.clock, most_waiting=1), OutsideSystem("model", office.clock)
+    request = ActiveRequest(office.clock)
+    assert (system.enter(request, "org_1"), system.enter(ActiveRequest(office.clock), "org_2")) == (None, "crowded")
+    for _ in range(3):
+        system.ended("org_1", failed=True)
+    system.breaker.begin_probe("org_1")
+    assert system.enter(ActiveRequest(office.clock), "org_1") == "open"
+    found = await values(Metrics(office.store, office.clock, Tally(), None, (system, idle)))
+    told = {name.removeprefix("upstream_"): value for name, value in found.items() if name.startswith("upstream") and value}
+    assert told == {
+        "waiting{system=charging_system}": 1,
+        "open{system=charging_system}": 1,
+        "open_organisations{system=charging_system}": 1,
+        "opened_total{of=all,system=charging_system}": 1,
+        "opened_total{of=organisation,system=charging_system}": 1,
+        "refused_total{reason=crowded,system=charging_system}": 1,
+        "refused_total{reason=open,system=charging_system}": 1,
     }
 
 

@@ -14,20 +14,21 @@ import typer
 
 from registry.clock import SystemClock
 from registry.errors import Refusal
-from registry.ids import SystemIds
 from storage.capacity import BESIDE_POOL, BESIDE_POOL_OF_WORKER, capacity
 from storage.migrate import HEAD, SchemaMismatch, current_revision, refuse_unknown
 from storage.unreachable import NotUtf8
+from transports.cli.certificate_check import identity
+from transports.cli.encryption_check import keyring
 from transports.cli.failure import Failure
 from transports.cli.finding import Finding, Note
 from transports.cli.mail_check import mail
 from transports.cli.model_check import model
+from transports.cli.outage_check import outages
 from transports.cli.payments_check import payments
 from transports.cli.render import print_line
+from transports.cli.unset_check import unset
 from transports.cli.upstream_check import upstream
 from transports.data_directory import open_to_others
-from transports.keyring_check import checked_keyring, refuse_lost
-from transports.keyring_file import is_open_to_others, keyring_path
 from transports.settings import PREFIX, BadSettings, Settings, UnknownSetting, load_settings
 
 FINE_SECONDS = 5.0
@@ -69,12 +70,15 @@ def examine(settings: Settings) -> Iterator[Finding]:
     if not settings.embedded and found.fix is None:
         yield connections(settings)
     yield clock(settings)
-    yield keyring(settings)
+    yield from keyring(settings)
     yield port(settings)
     yield upstream(settings)
+    yield from outages(settings)
     yield payments(settings)
     yield model(settings)
     yield mail(settings)
+    yield identity(settings)
+    yield from unset(settings)
 
 
 def directory(settings: Settings) -> Iterator[Finding]:
@@ -128,23 +132,6 @@ def clock(settings: Settings) -> Finding:
     if behind > FINE_SECONDS:
         return Finding("clock", f"{behind:.0f} s behind the last write to {file}", "set this machine's clock, for example by NTP")
     return Finding("clock", f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S} UTC")
-
-
-def keyring(settings: Settings) -> Finding:
-    """A keyring there must be, the one that sealed this database; without it sealed values cannot be read."""
-    path, ids = keyring_path(settings), SystemIds(SystemClock())
-    try:
-        if path is not None and not path.exists():
-            refuse_lost(settings)
-            return Finding("keyring", "none yet, made at the first start")
-        if path is not None and is_open_to_others(path):
-            return Finding("keyring", f"{path} can be read by others", f"chmod 600 {path}")
-        checked_keyring(settings, ids)
-    except BadSettings as wrong:
-        return Finding("keyring", str(wrong), "put back the keyring that sealed this database; every replica needs the same one")
-    except (Refusal, sqlite3.Error):
-        return Finding("keyring", "not compared with the database, which cannot be read")
-    return Finding("keyring", "from SERVICE_SECRET_KEYS" if path is None else str(path))
 
 
 def port(settings: Settings) -> Finding:
