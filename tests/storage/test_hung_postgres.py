@@ -61,7 +61,8 @@ async def test_every_call_to_a_server_that_stands_still_ends_within_three_second
     calls = [*(store.write(insert, f"during-{i}") for i in range(30)), *(store.read(names) for _ in range(10))]
     ended = await asyncio.gather(*calls, return_exceptions=True)
     assert time.monotonic() - began < SECONDS
-    assert {str(each) for each in ended} == {"the database does not answer"}
+    # Whose thread had no connection yet may have given up connecting before.
+    assert {str(each) for each in ended} <= {"the database does not answer", "the database cannot be reached"}
     assert all(type(each) is StoreUnavailable for each in ended)
     began = time.monotonic()
     with pytest.raises(StoreUnavailable, match="does not answer"):

@@ -17,7 +17,6 @@ from storage.migrate import SchemaMismatch
 from storage.starting import wait_for_start
 from transports.cli.banner import Started, opened_by
 from transports.cli.failure import Failure
-from transports.cli.local import to_stderr
 from transports.cli.metrics import metrics_of, metrics_socket
 from transports.settings import Settings, load_settings
 
@@ -59,6 +58,7 @@ async def listen(settings: Settings, *, as_json: bool) -> None:
 async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings: Settings, *, as_json: bool) -> None:
     """The service behind a bound socket, and its metrics behind another."""
     from transports.app import Application
+    from transports.cli.local import to_stderr
     from transports.cli.opening_log import OpeningLog, loaded_secrets
     from transports.http.connections import Connections
     from transports.http.deadlines import Deadlines

@@ -15,7 +15,6 @@ from anyio.abc import TaskStatus
 from storage.migrate import SchemaMismatch
 from storage.starting import wait_for_start
 from transports.cli.failure import Failure
-from transports.cli.local import to_stderr
 from transports.cli.metrics import metrics_of, metrics_socket
 from transports.settings import Settings, load_settings
 
@@ -34,6 +33,7 @@ def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory w
 
 async def work(settings: Settings, scraped: socket.socket | None) -> None:
     """One worker; SIGTERM and SIGINT let it finish the deliveries under way."""
+    from transports.cli.local import to_stderr
     from transports.cli.opening_log import OpeningLog, loaded_secrets
     from transports.http.serve import listen_to_libraries, settle_memory
     from transports.logs import Logs
