@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from transports.cli.render import print_line
-from transports.source_revision import build_sha
 from transports.settings import BadSettings, load_settings
+from transports.source_revision import build_sha
 
 
 def show_version(asked: bool) -> None:
