@@ -12,6 +12,7 @@ import anyio
 
 from clients.authorities import authorities
 from clients.failure import OutboundFailed, failure_kind
+from registry.active_request import seconds_left
 
 if TYPE_CHECKING:  # httpx and aiohttp cost 0.35 s each: imported when the first call is made
     import ssl
@@ -88,10 +89,10 @@ class Outbound:
             await road.aclose()
 
     async def exchange(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"", keep: int = MEBIBYTE) -> Reply:
-        """Send one request and read at most `keep` raw bytes of the answer, within the total time limit."""
+        """Send one request and read at most `keep` raw bytes of the answer, within the total time limit and that of the active request."""
         road = self._open()
         try:
-            async with timeout(self.limits.total_seconds):  # a third of the cost of a cancel scope, once per call
+            async with timeout(seconds_left(self.limits.total_seconds)):  # a third of the cost of a cancel scope, once per call
                 arrived = await road.send(method, url, _plain(headers), content)
                 try:
                     return await _read(arrived, keep)
@@ -118,7 +119,7 @@ class Outbound:
 
     async def _begin(self, road: Road, method: str, url: str, headers: Mapping[str, str], content: bytes) -> Arrived:
         try:
-            async with timeout(self.limits.total_seconds):
+            async with timeout(seconds_left(self.limits.total_seconds)):
                 return await road.send(method, url, _plain(headers), content)
         except road.failures as error:
             kind = failure_kind(error)

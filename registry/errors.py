@@ -316,10 +316,12 @@ class ProviderError(Refusal):
     """An outside system failed. Its own text is never forwarded.
 
     `outcome_unknown`: a write may have happened. `before_execution`: it surely has not, and the same call may be made again.
+    `uncharged`: such a call costs no quota, since the service itself refuses to ask.
     """
 
     status = 502
     code = "provider_error"
+    uncharged: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -373,6 +375,26 @@ class OcsError(ProviderError):
         return type(self)(message, ocs_code=self.ocs_code, code=code, hint=hint, details=self.details)
 
 
+class OcsUnavailable(OcsError):
+    """The charging system does not answer, or too many calls wait for it: nothing was sent, and the key and the quota are as before."""
+
+    status = 503
+    code = "upstream_unavailable"
+    uncharged = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        ocs_code: int | None = None,
+        code: str | None = None,
+        hint: str | None = None,
+        details: Mapping[str, object] | None = None,
+        retry_after: int = 1,
+    ) -> None:
+        super().__init__(message, ocs_code=ocs_code, code=code, hint=hint, before_execution=True, details=details, retry_after=retry_after)
+
+
 class OcsBadRequest(OcsError):
     """The charging system does not take this input; nothing was done, and the same call is refused again."""
 
@@ -395,14 +417,24 @@ class Unverifiable(Refusal):
 
 
 class StoreUnavailable(Refusal):
-    """The database is busy, full or gone; nothing was done."""
+    """The database is busy, full or gone; nothing was done, unless the error says that this is not known."""
 
     status = 503
     code = "store_unavailable"
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
         self.headers["Retry-After"] = "1"
+
+
+class CommitUnknown(StoreUnavailable):
+    """The database went away during a commit: whether the transaction took effect is not known."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The connection to the database broke during the commit; whether the call was done is not known",
+            hint="Repeat it with the same Idempotency-Key, which is done at most once; without a key, look first whether it was done",
+        )
 
 
 class KeyUnknown(Refusal):

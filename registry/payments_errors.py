@@ -25,6 +25,17 @@ class PaymentsError(ProviderError):
     body_type = PaymentsErrorBody
 
 
+class PaymentsUnavailable(PaymentsError):
+    """The payment processor does not answer, or too many calls wait for it: nothing was sent, and the key and the quota are as before."""
+
+    status = 503
+    code = "upstream_unavailable"
+    uncharged = True
+
+    def __init__(self, message: str, *, retry_after: int = 1) -> None:
+        super().__init__(message, before_execution=True, retry_after=retry_after)
+
+
 class PaymentsRefused(Refusal):
     """The payment processor refused what was asked of it; nothing was done there."""
 

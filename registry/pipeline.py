@@ -19,6 +19,7 @@ import orjson
 from pydantic import BaseModel
 
 from registry import narrowing, policy
+from registry.active_request import ACTIVE, ActiveRequest
 from registry.binding import Binding
 from registry.call import Call, Reply
 from registry.caller import Caller
@@ -94,7 +95,17 @@ class Pipeline(Generic[D]):
         self._large = anyio.Lock()
 
     async def run(self, call: Call) -> Reply:
-        """One call from credential to answer."""
+        """One call from credential to answer; it is a request of its own, unless another one makes it."""
+        if call.surface == "schedule" or ACTIVE.get() is not None:  # nobody waits for a report that is due
+            return await self._run_charging(call)
+        token = ACTIVE.set(ActiveRequest(self.clock))
+        try:
+            return await self._run_charging(call)
+        finally:
+            ACTIVE.reset(token)
+
+    async def _run_charging(self, call: Call) -> Reply:
+        """One call; what it cost to refuse a large body or to look for what is not there is charged."""
         try:
             return await self._run(call)
         except Refusal as refusal:
@@ -237,8 +248,8 @@ class Pipeline(Generic[D]):
             granted = await operation.access(context, params)
             narrowing.check_reached(operation, context.caller.restrictions, seen=context.account_seen)
             return (granted,)
-        except Refusal:
-            if context.reached_upstream and not context.call.covered:
+        except Refusal as refusal:
+            if context.reached_upstream and not context.call.covered and not is_uncharged(refusal):
                 await self._charge(context)
             raise
 
@@ -249,8 +260,8 @@ class Pipeline(Generic[D]):
             await self._charge(context)
         try:
             result = await operation.handler(context, params, *granted)
-        except Refusal:
-            if charged and not context.reached_upstream:
+        except Refusal as refusal:
+            if charged and (not context.reached_upstream or is_uncharged(refusal)):
                 self._give_back(context)
             raise
         stored = None if isinstance(result, Passed) else Stored(operation.status, passed_on(operation, result))
@@ -424,6 +435,11 @@ class Pipeline(Generic[D]):
         if isinstance(result, Document):
             return Reply(stored.status, result.content, media_type=result.media_type, headers=dict(result.headers))
         return Reply(stored.status, stored.body, next_cursor=context.next_cursor, note=context.note)
+
+
+def is_uncharged(refusal: Refusal) -> bool:
+    """Whether a call that reached for a provider costs nothing all the same."""
+    return isinstance(refusal, ProviderError) and refusal.uncharged
 
 
 def consequence(operation: Operation[Any, Any], params: Input) -> str:

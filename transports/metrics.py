@@ -1,8 +1,13 @@
 """What Prometheus reads: depth and lag from the database, right whichever replica is asked, and what this process has counted."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+import anyio
+
+from clients.outside_system import OutsideSystem
+from operations.services.issuing.obstacles import NOT_LOOKED_INTO, REASONS
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
 from storage.depth import REFUNDS, REPORTS, UNFINISHED, UNRESOLVED, Depth, depth
@@ -15,6 +20,8 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 # No organisation, endpoint or line is a label: whoever reads metrics is not to learn who the tenants are.
+STORE_SECONDS = 2.0
+"""For the database to say what waits; what is left of a scrape's own time limit is for the answer."""
 TYPE = "text/plain; version=1.0.0; charset=utf-8; escaping=underscores"
 
 
@@ -28,19 +35,20 @@ class Served(NamedTuple):
 class Metrics:
     """The metrics of a process; `served` only where it serves HTTP."""
 
-    def __init__(self, store: Store, clock: Clock, tally: Tally, served: Served | None = None) -> None:
-        self._store, self._clock, self._tally, self._served = store, clock, tally, served
+    def __init__(
+        self, store: Store, clock: Clock, tally: Tally, served: Served | None = None, systems: Sequence[OutsideSystem] = ()
+    ) -> None:
+        self._store, self._clock, self._tally, self._served, self._systems = store, clock, tally, served, systems
 
     async def text(self) -> bytes:
         """All of them, in Prometheus' words. Without the database, those of this process."""
         from prometheus_client.exposition import generate_latest  # only when asked for: start-up time
 
         now = self._clock.now()
-        try:
+        found: Depth | None = None
+        with suppress(StoreUnavailable), anyio.move_on_after(STORE_SECONDS):
             found = await self._store.read(depth, now_ms=int(now * 1000))
-        except StoreUnavailable:
-            found = None
-        known = [*of_database(found, now), *of_process(self._tally)]
+        known = [*of_database(found, now), *of_process(self._tally), *of_systems(self._systems)]
         return generate_latest(Reading(known if self._served is None else [*known, *of_server(self._served)]))
 
 
@@ -68,6 +76,8 @@ def of_database(found: Depth | None, now: float) -> "Iterable[Metric]":
         yield gauge("reseller_deliveries_failed", "Deliveries that ended without success", found.failed)
         yield gauge("reseller_delivery_lag_seconds", "Age of the oldest due delivery; 0 when none is due", max(0.0, lag))
         yield by("reseller_issuances_unresolved", "Issuances and releases whose end is not known yet", "state", states(found))
+        reasons = {reason: float(found.obstacles.get(reason, 0)) for reason in (NOT_LOOKED_INTO, *REASONS)}
+        yield by("reseller_issuances_unsettled", "Issuances of unknown outcome by what keeps them from being settled", "reason", reasons)
         yield gauge("reseller_issuance_unresolved_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *ages]))
         yield by("reseller_orders_unfinished", "Orders and top-ups that were paid and have not ended", "status", statuses(found))
         yield gauge("reseller_order_unfinished_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *waits]))
@@ -106,6 +116,29 @@ def of_process(tally: Tally) -> "Iterable[Metric]":
     yield HistogramMetricFamily("reseller_delivery_attempt_seconds", "Seconds that a try took", buckets=buckets, sum_value=tally.seconds)
     name, text = "reseller_chore_last_success_timestamp_seconds", "When this process last did the chore, Unix time; 0: not yet"
     yield by(name, text, "chore", tally.chores)
+
+
+def of_systems(systems: Sequence[OutsideSystem]) -> "Iterable[Metric]":
+    """What this process knows of the outside systems: who waits for them, and whether calls are sent."""
+    from prometheus_client.core import CounterMetricFamily
+
+    waiting = {system.name: float(system.waiting) for system in systems}
+    yield by("reseller_upstream_waiting", "Requests of this process that wait for an outside system", "system", waiting)
+    open_for_all = {system.name: float(system.breaker.open_for_all) for system in systems}
+    yield by("reseller_upstream_open", "1 while an outside system does not answer, and calls to it are refused", "system", open_for_all)
+    owners = {system.name: float(system.breaker.open_owners) for system in systems}
+    text = "Organisations whose calls to an outside system are refused, because their own are not answered"
+    yield by("reseller_upstream_open_organisations", text, "system", owners)
+    opened = CounterMetricFamily("reseller_upstream_opened", "Times that it came to that, for all or for one", labels=["system", "of"])
+    text = "Calls to an outside system that were refused: it does not answer, or too many requests wait for it"
+    refused = CounterMetricFamily("reseller_upstream_refused", text, labels=["system", "reason"])
+    for system in systems:
+        for of, count in system.breaker.opened.items():
+            opened.add_metric([system.name, of], count)
+        for reason, count in sorted(system.refused.items()):
+            refused.add_metric([system.name, reason], count)
+    yield opened
+    yield refused
 
 
 def of_server(served: Served) -> "Iterable[Metric]":

@@ -2,6 +2,7 @@
 
 from clients.model.client import ModelClient
 from clients.model.settings import ModelSettings
+from clients.outside_system import OutsideSystem
 from registry.clock import Clock
 from transports.settings import Settings
 
@@ -10,6 +11,6 @@ def open_model(settings: Settings, clock: Clock) -> ModelClient | None:
     """Nothing is connected before the first call."""
     if not settings.model_url:
         return None
-    return ModelClient(
-        ModelSettings(settings.model_url, settings.model_name, settings.model_key.get_secret_value(), settings.ca_file), clock
-    )
+    system = OutsideSystem("model", clock, most_waiting=settings.most_waiting)
+    reached = ModelSettings(settings.model_url, settings.model_name, settings.model_key.get_secret_value(), settings.ca_file)
+    return ModelClient(reached, clock, system)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import anyio
 
 from clients.http import Outbound
+from clients.outside_system import OutsideSystem
 from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
 from clients.payments.port import Processor
 from clients.payments.settings import CHECKOUT_ORIGIN, ProcessorSettings
@@ -40,6 +41,8 @@ class PaymentWay:
 
     processor: Processor
     sandbox: PaymentsSandbox | None
+    system: OutsideSystem
+    """Who waits for it, and whether it answers."""
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -48,6 +51,7 @@ class PaymentWay:
 
 def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, report: Callable[[str], None] = print) -> PaymentWay:
     """Nothing is connected or simulated before the first call."""
+    system = OutsideSystem("payment_processor", clock, most_waiting=settings.most_waiting)
     if settings.simulates_payments:
         drawn = ids.bytes(48)
         secret = "whsec_" + base64.urlsafe_b64encode(drawn[:24]).decode()
@@ -67,8 +71,9 @@ def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, rep
             resident=DEMO_PAYEE,
             report=report,
         )
-        return PaymentWay(simulated_processor(sandbox), sandbox)
-    return PaymentWay(ProcessorClient(processor_settings(settings), Outbound(PROCESSOR_LIMITS, ca_file=settings.ca_file)), None)
+        return PaymentWay(simulated_processor(sandbox, system), sandbox, system)
+    outbound = Outbound(PROCESSOR_LIMITS, ca_file=settings.ca_file)
+    return PaymentWay(ProcessorClient(processor_settings(settings), outbound, system=system), None, system)
 
 
 def processor_settings(settings: Settings) -> ProcessorSettings:
@@ -84,7 +89,7 @@ def processor_settings(settings: Settings) -> ProcessorSettings:
     )
 
 
-def simulated_processor(sandbox: PaymentsSandbox) -> Processor:
+def simulated_processor(sandbox: PaymentsSandbox, system: OutsideSystem | None = None) -> Processor:
     """The real client; its calls never leave the process, and what fails is asked again at once."""
 
     def transport() -> httpx.AsyncBaseTransport:
@@ -101,7 +106,7 @@ def simulated_processor(sandbox: PaymentsSandbox) -> Processor:
         checkout_origin=origin_of(sandbox.pages_url),
         pauses=(0.0, 0.0),
     )
-    return ProcessorClient(wire, Outbound(PROCESSOR_LIMITS, transport=transport))
+    return ProcessorClient(wire, Outbound(PROCESSOR_LIMITS, transport=transport), system=system)
 
 
 def origin_of(address: str) -> str:

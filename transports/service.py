@@ -9,6 +9,7 @@ from urllib.parse import quote
 import anyio
 
 from clients.http import Outbound
+from clients.outside_system import OutsideSystem
 from clients.webhooks.sender import Sender
 from operations.catalogue import CATALOGUE
 from operations.deps import Build, Deps
@@ -44,6 +45,7 @@ from transports.mcp.settings import McpSettings
 from transports.model import open_model
 from transports.payments import DEMO_PAYEE, PaymentWay, open_payments
 from transports.postman import Postman
+from transports.readiness import Readiness
 from transports.report_chores import report_chores
 from transports.retention import retention
 from transports.sessions import sessions_of
@@ -72,9 +74,14 @@ class Service:
     sender: Sender
     upstream: Way
     payments: PaymentWay
+    systems: Sequence[OutsideSystem]
+    """The outside systems that requests wait for."""
     report: Callable[[str], None]
+    readiness: Readiness
     keyring_text: str = field(repr=False)
     renewed: float = 0.0
+    rows_wait: bool = False
+    """The last flush found no store, and that was reported."""
 
     @property
     def store(self) -> Store:
@@ -156,8 +163,11 @@ class Service:
             await self.directory.flush()
             if self.clock.monotonic() - self.renewed > LEASE_SECONDS / 3:
                 await self.renew_lease()
+            self.rows_wait = False
         except StoreUnavailable as error:
-            self.report(f"the store is unavailable, buffered rows wait: {error.message}")
+            if not self.rows_wait:
+                self.report(f"the store is unavailable, buffered rows wait: {error.message}")
+            self.rows_wait = True
 
     async def stop(self) -> None:
         """Write what is left, send what is due, give leased quota back, close everything."""
@@ -210,7 +220,7 @@ def opened(settings: Settings, clock: Clock, ids: Ids, report: Callable[[str], N
     text, keyring = checked_keyring(settings, ids, report)
     ensure_current(settings.store_url)
     refuse_conflict_at(settings.store_url, keyring, clock.now())
-    return text, keyring, open_store(settings.store_url, pool=settings.database_pool)
+    return text, keyring, open_store(settings.store_url, pool=settings.database_pool, report=report)
 
 
 def make_deps(
@@ -279,7 +289,8 @@ def build_service(
     payments = open_payments(settings, clock, ids, site.base_url, report)
     rings = (bell, letter_bell)
     deps = make_deps(settings, store, keyring, clock, ids, way, payments, secrets, pace, journal.replica, apart=apart, rings=rings)
-    deps = replace(deps, model=open_model(settings, clock))
+    model = open_model(settings, clock)
+    deps, systems = replace(deps, model=model), (way.pool.system, payments.system, *(() if model is None else (model.system,)))
     worker = make_worker(settings, deps, sender, report, looks=deps.draws)
     bell.hang(worker.wake)
     postman = make_postman(settings, deps, report)
@@ -298,7 +309,9 @@ def build_service(
         site=site,
     )
     deps.inside.open(pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}"))
-    return Service(settings, pipeline, directory, journal, blocks, worker, postman, outbound, sender, way, payments, report, keyring_text)
+    parts = (worker, postman, outbound, sender, way, payments, systems)
+    readiness = Readiness(store, keyring, clock, deps.build, report)
+    return Service(settings, pipeline, directory, journal, blocks, *parts, report, readiness, keyring_text)
 
 
 def make_sender(settings: Settings, clock: Clock) -> Sender:

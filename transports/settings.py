@@ -40,6 +40,7 @@ MAIL_FROM = re.compile(rf"[^<>@\x00-\x1f\x7f]{{0,64}}<{MAILBOX}>|{MAILBOX}")
 SMTP_URL = re.compile(r"smtps?://(?:[^:@/?#\[\]\s]+(?::[^:@/?#\[\]\s]*)?@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?/?")
 SHARED_SECRETS = ("internal_api_key", "storefront_api_key", "bridge_webhook_secret")
 SHORTEST_SECRET = 16
+DRAIN_SECONDS = 5
 PROCESSOR_KEY = re.compile(r"(sk|rk)_(test|live)_[A-Za-z0-9_]{8,240}")
 PROCESSOR_SECRET = re.compile(r"whsec_[A-Za-z0-9+/=_-]{8,240}")
 HTTPS_IN_PRODUCTION = (
@@ -207,6 +208,12 @@ class Settings(BaseModel):
     burst_limit: bool = Field(True, description="false switches the burst limiter off, for load tests")
     demo: bool | None = Field(None, description="demo data in an empty database; default: on outside production")
     worker: bool | None = Field(None, description="run the worker inside serve; default: on with SQLite")
+    drain_seconds: int | None = Field(
+        None,
+        ge=0,
+        le=60,
+        description="seconds a server takes requests after SIGTERM, while /health/ready says 503; default: 5 in production, else 0",
+    )
     delivery_lease_seconds: int = Field(
         60, ge=5, le=600, description="a dead worker's deliveries are taken over after it; under 20 a slow receiver may get one twice"
     )
@@ -268,9 +275,20 @@ class Settings(BaseModel):
         return default if self.platform_fee_bps is None else self.platform_fee_bps
 
     @property
+    def drain(self) -> int:
+        """Seconds from SIGTERM until the server takes no more connections; nobody waits for a load balancer outside production."""
+        default = DRAIN_SECONDS if self.env == "production" else 0
+        return default if self.drain_seconds is None else self.drain_seconds
+
+    @property
     def own_identity(self) -> bool:
         """People sign in at the built-in identity provider."""
         return not self.auth_issuer
+
+    @property
+    def most_waiting(self) -> int:
+        """Requests that may wait for any one outside system: half of the connections, so that the others serve what needs none."""
+        return max(1, self.limit_concurrency // 2)
 
     @property
     def embedded(self) -> bool:

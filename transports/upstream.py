@@ -14,6 +14,7 @@ import anyio.to_thread
 from clients.http import Outbound
 from clients.ocs.pool import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
+from clients.outside_system import MOST_WAITING
 from registry.clock import Clock
 from storage.issuing.issuance import IssuanceRow
 from transports.http.asgi import App
@@ -65,11 +66,13 @@ class Way:
 def open_way(settings: Settings, clock: Clock, push_url: str) -> Way:
     """Nothing is connected or simulated before the first call. A simulated network sends its notifications to `push_url`."""
     if settings.ocs_url:
-        wire = ocs_settings(settings)
-        return Way(OcsPool(Outbound(ocs_limits(wire), ca_file=settings.ca_file), wire, clock), settings.ocs_token.get_secret_value(), None)
+        wire, most = ocs_settings(settings), settings.most_waiting
+        pool = OcsPool(Outbound(ocs_limits(wire), ca_file=settings.ca_file), wire, clock, most_waiting=most)
+        return Way(pool, settings.ocs_token.get_secret_value(), None)
     issued: list[IssuanceRow] = []
     simulation = simulated(settings, clock, push_url, issued)
-    return Way(simulated_pool(simulation.sandbox, clock, settings.ocs_concurrency), SIMULATED_TOKEN, simulation, issued)
+    pool = simulated_pool(simulation.sandbox, clock, settings.ocs_concurrency, settings.most_waiting)
+    return Way(pool, SIMULATED_TOKEN, simulation, issued)
 
 
 def ocs_settings(settings: Settings) -> OcsSettings:
@@ -138,7 +141,7 @@ async def hand_over(app: App, url: str, body: bytes) -> int:
     return answer.status_code
 
 
-def simulated_pool(network: Callable[[], Sandbox], clock: Clock, concurrency: int = 8) -> OcsPool:
+def simulated_pool(network: Callable[[], Sandbox], clock: Clock, concurrency: int = 8, most_waiting: int = MOST_WAITING) -> OcsPool:
     """A pool whose calls never leave the process."""
 
     def transport() -> httpx.AsyncBaseTransport:
@@ -147,4 +150,4 @@ def simulated_pool(network: Callable[[], Sandbox], clock: Clock, concurrency: in
         return SandboxTransport(network())
 
     wire = OcsSettings(url=SIMULATED, concurrency=concurrency)
-    return OcsPool(Outbound(ocs_limits(wire), transport=transport), wire, clock)
+    return OcsPool(Outbound(ocs_limits(wire), transport=transport), wire, clock, most_waiting=most_waiting)

@@ -13,6 +13,8 @@ from clients.model.port import Delta, Message, ToolCall, ToolSpec
 from clients.model.settings import ModelSettings
 from clients.model.turn import Turn
 from clients.model.wire import Json, body
+from clients.outside_system import OutsideSystem
+from registry.active_request import ACTIVE, ActiveRequest, seconds_left
 from registry.clock import Clock
 
 if TYPE_CHECKING:
@@ -27,8 +29,10 @@ NO_KEY = "none"
 class ModelClient:
     """Asks an endpoint. Nothing is connected before the first call."""
 
-    def __init__(self, settings: ModelSettings, clock: Clock) -> None:
+    def __init__(self, settings: ModelSettings, clock: Clock, system: OutsideSystem | None = None) -> None:
+        """`system` counts who waits for it."""
         self._settings, self._clock = settings, clock
+        self.system = system or OutsideSystem("model", clock)
         self._vendor: openai.AsyncOpenAI | None = None
 
     @property
@@ -57,15 +61,21 @@ class ModelClient:
 
     async def _chunks(self, asked: Json) -> AsyncGenerator[Json]:
         """The pieces, each within its time. No scope stays open between two of them, so any task may read and leave."""
-        ends = self._clock.monotonic() + self._settings.turn_seconds
-        stream, chunk = await self._begun(asked)
+        request = ACTIVE.get() or ActiveRequest(self._clock)  # what is streamed holds a connection as well
+        if self.system.enter(request, "") is not None:
+            raise ModelError(ModelFailure.CROWDED)
         try:
-            while chunk is not None:
-                yield chunk
-                seconds = min(self._settings.idle_seconds, ends - self._clock.monotonic())
-                chunk = await guarded(stream, seconds)
+            ends = self._clock.monotonic() + seconds_left(self._settings.turn_seconds)
+            stream, chunk = await self._begun(asked)
+            try:
+                while chunk is not None:
+                    yield chunk
+                    seconds = min(self._settings.idle_seconds, ends - self._clock.monotonic())
+                    chunk = await guarded(stream, seconds)
+            finally:
+                await stream.close()
         finally:
-            await stream.close()
+            self.system.leave(request, "")
 
     async def _begun(self, asked: Json) -> tuple[openai.AsyncStream[ChatCompletionChunk], Json | None]:
         """Sent, and the first piece there."""
@@ -74,7 +84,7 @@ class ModelClient:
 
         vendor = self._open()
         try:
-            async with timeout(self._settings.first_seconds):
+            async with timeout(seconds_left(self._settings.first_seconds)):
                 stream = await vendor.chat.completions.create(
                     messages=cast("list[ChatCompletionMessageParam]", asked["messages"]),
                     model=cast(str, asked["model"]),

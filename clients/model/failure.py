@@ -15,6 +15,7 @@ class ModelFailure(StrEnum):
     """The code that callers see."""
 
     UNAVAILABLE = "model_unavailable"
+    CROWDED = "upstream_unavailable"
     REFUSED = "model_refused"
     BUSY = "model_busy"
     TIMEOUT = "model_timeout"
@@ -24,6 +25,7 @@ class ModelFailure(StrEnum):
 
 TEXTS = {
     ModelFailure.UNAVAILABLE: "The language model cannot be reached",
+    ModelFailure.CROWDED: "Too many calls wait for the language model, so it was not asked; ask again later",
     ModelFailure.REFUSED: "The language model refused the request",
     ModelFailure.BUSY: "The language model takes no more requests at the moment; ask again later",
     ModelFailure.TIMEOUT: "The language model did not answer in time; ask again, or ask for less",

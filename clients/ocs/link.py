@@ -23,27 +23,41 @@ from clients.ocs.raw_array import MOST_BUFFERED, RawArray, begin
 from clients.ocs.settings import OcsSettings
 from clients.ocs.shape import Parse
 from clients.ocs.wire.members import Json
+from clients.outside_system import NOT_ANSWERED, PROBE_SECONDS, OutsideSystem
+from registry.active_request import ACTIVE, ActiveRequest
 from registry.clock import Clock
 from registry.errors import BadRequest, OcsError
 
 T = TypeVar("T")
 Attempt = Callable[["Progress"], Awaitable[Done[T] | Fault]]
 LOG = logging.getLogger(__name__)
+PROBE = Asked("getResellerInfo", b'{"getResellerInfo":{}}', False, "getResellerInfo", "v1", False)
+LEAST_FOR_WRITES = 5.0
+"""Seconds that a request must have left for a write to be sent: one that is cut short leaves its outcome unknown."""
 
 
 class Progress:
-    """Whether a call has left the house, for the case that its time is up."""
+    """Since when a call is sent (monotonic seconds; None: it has not left), and whether its last attempt was answered."""
 
-    sent = False
+    sent: float | None = None
+    failed: bool | None = None
 
 
 class OcsLink:
     """Calls the wire with one token. Reads are asked once more when an answer fails; writes never."""
 
     def __init__(
-        self, outbound: Outbound, settings: OcsSettings, token: str, clock: Clock, *, places: Places | None = None, owner: str = ""
+        self,
+        outbound: Outbound,
+        settings: OcsSettings,
+        token: str,
+        clock: Clock,
+        *,
+        places: Places | None = None,
+        owner: str = "",
+        system: OutsideSystem | None = None,
     ) -> None:
-        """`places` are the token's, shared with other owners of it; without them it has its own."""
+        """`places` are the token's, shared with other owners of it, `system` is shared by all; without them it has its own."""
         self._outbound = outbound
         self._settings = settings
         self._clock = clock
@@ -53,6 +67,7 @@ class OcsLink:
         self._mask = Mask(token)
         self._urls: dict[tuple[Version, bool], str] = {}
         self._places, self._owner = places or Places(settings.concurrency), owner
+        self._system = system or OutsideSystem("charging_system", clock)
 
     def __repr__(self) -> str:
         return "OcsLink(token hidden)"
@@ -101,15 +116,14 @@ class OcsLink:
         """All attempts within the time limit; the wait for a place counts."""
         if not self._usable:
             raise OcsError("The token holds characters that no request can carry. Connect the account again.", before_execution=True)
-        progress, started = Progress(), self._clock.monotonic()
-        found: Done[T] | Fault | None = None
-        with suppress(TimeoutError):
-            async with timeout(self._settings.total_seconds):  # a third of the cost of a cancel scope, once per call
-                found = await self._placed(asked, attempt, progress)
-        if found is None:
-            found = outcome.overdue(asked) if progress.sent else outcome.never_started(self._settings, asked)
-        said = "done" if isinstance(found, Done) else found.error.error_code
-        LOG.debug("%s: %s after %.3f s", asked.method, said, self._clock.monotonic() - started)
+        request, system = ACTIVE.get(), self._system
+        refused = system.enter(request, self._owner)
+        if refused is not None:
+            raise outcome.unavailable(refused, system.retry_after(self._owner))
+        try:
+            found = await self._in_time(asked, attempt, request)
+        finally:
+            system.leave(request, self._owner)
         if isinstance(found, Fault):
             error, found = found.error, None
             try:
@@ -118,13 +132,51 @@ class OcsLink:
                 del error  # its traceback holds this frame: each would keep the other until the collector comes
         return found.value
 
+    async def _in_time(self, asked: Asked, attempt: Attempt[T], request: ActiveRequest | None) -> Done[T] | Fault:
+        """Within the time of a call, and of the request that it is made for."""
+        seconds = total = self._settings.total_seconds
+        if request is not None:
+            seconds = min(total, request.left())
+            if seconds <= 0 or (asked.write and seconds < min(LEAST_FOR_WRITES, total)):
+                return Fault(outcome.too_late())
+        progress, started = Progress(), self._clock.monotonic()
+        found: Done[T] | Fault | None = None
+        with suppress(TimeoutError):
+            async with timeout(seconds):  # a third of the cost of a cancel scope, once per call
+                found = await self._placed(asked, attempt, progress)
+        now = self._clock.monotonic()
+        if found is None:
+            found = outcome.overdue(asked) if progress.sent is not None else self._never_sent(asked, cut=seconds < total)
+            if progress.sent is not None and (seconds == total or now - progress.sent >= PROBE_SECONDS):
+                progress.failed = True
+        if progress.failed is not None:
+            self._system.breaker.ended(self._owner, now, failed=progress.failed)
+        said = "done" if isinstance(found, Done) else found.error.error_code
+        LOG.debug("%s: %s after %.3f s", asked.method, said, now - started)
+        return found
+
+    def _never_sent(self, asked: Asked, *, cut: bool) -> Fault:
+        """Its time was over before a place was free; `cut`: because its request had less time than a call has."""
+        return Fault(outcome.too_late()) if cut else outcome.never_started(self._settings, asked)
+
     async def _placed(self, asked: Asked, attempt: Attempt[T], progress: Progress) -> Done[T] | Fault:
         """The place is given back when an answer has begun: whoever reads slowly must not keep others from asking."""
         give_back = await self._places.take(self._owner)
         try:
+            system = self._system
+            if system.breaker.is_open and not await system.may_send(self._owner, self._is_answered):
+                return Fault(outcome.unavailable("open", system.retry_after(self._owner)))
             return await self._attempts(asked, attempt, progress)
         finally:
             give_back()
+
+    async def _is_answered(self) -> bool:
+        """The cheapest question there is, which changes nothing; whatever comes back is an answer."""
+        try:
+            await self._outbound.exchange("POST", self._url(PROBE), headers=self._headers, content=PROBE.body, keep=MOST_BUFFERED)
+        except OutboundFailed as failed:
+            return failed.kind not in NOT_ANSWERED
+        return True
 
     async def _attempts(self, asked: Asked, attempt: Attempt[T], progress: Progress) -> Done[T] | Fault:
         found = await attempt(progress)
@@ -135,12 +187,14 @@ class OcsLink:
         return await attempt(progress)
 
     async def _once(self, asked: Asked, parse: Parse[T], progress: Progress) -> Done[T] | Fault:
-        progress.sent = True
+        progress.sent = self._clock.monotonic()
         try:
             url = self._url(asked)
             reply = await self._outbound.exchange("POST", url, headers=self._headers, content=asked.body, keep=MOST_BUFFERED)
         except OutboundFailed as failed:
+            progress.failed = failed.kind in NOT_ANSWERED
             return outcome.not_reached(asked, failed.kind)
+        progress.failed = False
         return self._understood(asked, parse, reply)
 
     def _understood(self, asked: Asked, parse: Parse[T], reply: Reply) -> Done[T] | Fault:
@@ -155,11 +209,12 @@ class OcsLink:
             return outcome.unreadable(asked)
 
     async def _begin(self, asked: Asked, key: tuple[str, ...], progress: Progress) -> Done[RawArray] | Fault:
-        progress.sent = True
+        progress.sent = self._clock.monotonic()
         try:
             async with AsyncExitStack() as held:
                 streamed = self._outbound.stream("POST", self._url(asked), headers=self._headers, content=asked.body)
                 reply = await held.enter_async_context(streamed)
+                progress.failed = False
                 if reply.status != 200:
                     return outcome.wrong_status(asked, reply.status)
                 chunks = await held.enter_async_context(aclosing(self._mask.parts(reply.chunks)))
@@ -169,6 +224,7 @@ class OcsLink:
                 passed.hold(held.pop_all())
                 return Done(passed)
         except OutboundFailed as failed:
+            progress.failed = failed.kind in NOT_ANSWERED
             return outcome.not_reached(asked, failed.kind)
         except Unreadable as why:
             LOG.warning("The answer to %s is unreadable: %s", asked.method, why)

@@ -11,7 +11,8 @@ from clients.ocs.failure import OcsNotFound, OcsUnknownName
 from clients.ocs.settings import OcsSettings
 from clients.ocs.texts import UNKNOWN_OUTCOME, ZONE_METHOD, meaning_of
 from clients.ocs.wire.members import Json
-from registry.errors import EndOfLife, OcsBadRequest, OcsConflict, OcsError, Refusal
+from clients.outside_system import Reason
+from registry.errors import EndOfLife, OcsBadRequest, OcsConflict, OcsError, OcsUnavailable, Refusal
 
 T = TypeVar("T")
 OK, UNKNOWN_REQUEST, UNEXPECTED, NOT_FOUND, NOT_VISIBLE, END_OF_LIFE, TIMEOUT, TRAFFIC_LIMIT = 0, 1, 3, 6, 11, 17, 18, 100
@@ -89,6 +90,21 @@ def never_started(settings: OcsSettings, asked: Asked) -> Fault:
         "Call again with fewer calls at once."
     )
     return Fault(OcsError(text, code="ocs_timeout", retry_after=1, before_execution=True))
+
+
+def unavailable(reason: Reason, retry_after: int) -> OcsUnavailable:
+    """It is not sent: the system does not answer, or too many requests wait for it."""
+    if reason == "crowded":
+        text, hint = "Too many calls wait for the charging system, so this one was not sent", "Call again, with fewer calls at once"
+    else:
+        text, hint = "The charging system does not answer at present, so the call was not sent", "Call again after Retry-After seconds"
+    return OcsUnavailable(f"{text}; nothing was done.", hint=hint, retry_after=retry_after)
+
+
+def too_late() -> OcsError:
+    """The request has no time left for it."""
+    text = "The time for this request is over before the charging system could be asked, so the call was not sent. Call again."
+    return OcsError(text, code="ocs_timeout", retry_after=1, before_execution=True)
 
 
 def not_reached(asked: Asked, kind: FailureKind) -> Fault:

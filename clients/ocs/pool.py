@@ -9,6 +9,7 @@ from clients.ocs.client import Ocs
 from clients.ocs.link import OcsLink
 from clients.ocs.places import Places
 from clients.ocs.settings import OcsSettings
+from clients.outside_system import LEAST_FAILURES, MOST_WAITING, OutsideSystem
 from registry.clock import Clock
 
 MOST_TOKENS = 1000
@@ -17,7 +18,11 @@ MOST_TOKENS = 1000
 class OcsPool:
     """Hands out the client of a token; the ones used longest ago are forgotten."""
 
-    def __init__(self, outbound: Outbound, settings: OcsSettings, clock: Clock) -> None:
+    def __init__(self, outbound: Outbound, settings: OcsSettings, clock: Clock, *, most_waiting: int = MOST_WAITING) -> None:
+        """`most_waiting`: requests that may wait for it at once."""
+        self.system = OutsideSystem(
+            "charging_system", clock, most_waiting=most_waiting, least_failures=min(LEAST_FAILURES, settings.concurrency)
+        )
         self._outbound = outbound
         self._settings = settings
         self._clock = clock
@@ -42,7 +47,7 @@ class OcsPool:
 
     def _new(self, token: str, digest: bytes, owner: str) -> Ocs:
         places = self._places.setdefault(digest, Places(self._settings.concurrency))
-        link = OcsLink(self._outbound, self._settings, token, self._clock, places=places, owner=owner)
+        link = OcsLink(self._outbound, self._settings, token, self._clock, places=places, owner=owner, system=self.system)
         return Ocs(link, self._settings)
 
     async def aclose(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from clients.http import Outbound, OutboundLimits
+from clients.outside_system import OutsideSystem
 from clients.payments.accounts import AccountCalls
 from clients.payments.events import read_event
 from clients.payments.fraud import FraudCalls
@@ -21,9 +22,15 @@ PROCESSOR_LIMITS = OutboundLimits(connections=50, total_seconds=20.0)
 class ProcessorClient(AccountCalls, MoneyCalls, FraudCalls, InvoiceCalls, SellingCalls):
     """A processor, opened on its first call."""
 
-    def __init__(self, settings: ProcessorSettings, outbound: Outbound, sleep: Callable[[float], Awaitable[None]] = anyio.sleep) -> None:
-        """`sleep` waits between two tries."""
-        super().__init__(ProcessorLink(settings, outbound, sleep))
+    def __init__(
+        self,
+        settings: ProcessorSettings,
+        outbound: Outbound,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        system: OutsideSystem | None = None,
+    ) -> None:
+        """`sleep` waits between two tries; `system` counts who waits for it, and whether it answers."""
+        super().__init__(ProcessorLink(settings, outbound, sleep, system))
 
     def __repr__(self) -> str:
         return f"ProcessorClient(live={self.live})"

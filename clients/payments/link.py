@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 
 from clients.http import Outbound
+from clients.outside_system import NOT_ANSWERED, PROBE_SECONDS, OutsideSystem
 from clients.payments import outcome
 from clients.payments.fields import Json, Unreadable, rows
 from clients.payments.outcome import Asked, Done, Fault
 from clients.payments.records import Listed
 from clients.payments.settings import ProcessorSettings
 from clients.payments.shares import Shares
+from registry.active_request import ACTIVE, ActiveRequest
+from registry.clock import SystemClock
 from registry.payments_errors import PaymentsError
 
 if TYPE_CHECKING:  # the vendor's library is imported when the processor is first asked
@@ -34,20 +37,26 @@ PLATFORM = ""
 """The account of what is asked in no connected account: the service's own."""
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
 """What the library dies of when a body is JSON of another shape than it expects."""
+LEAST_FOR_WRITES = 5.0
+"""Seconds that a request must have left for a write to be sent: one that is cut short leaves its outcome unknown."""
 LOG = logging.getLogger(__name__)
 
 
 class Progress:
-    """Whether some attempt of a call may have changed something."""
+    """Whether a call was sent, whether some attempt of it may have changed something, and whether the last one was answered."""
 
-    unsure = False
+    sent = unsure = False
+    failed: bool | None = None
 
 
 class ProcessorLink:
     """Makes calls with the library; each call has a client of its own over the shared connections."""
 
-    def __init__(self, settings: ProcessorSettings, outbound: Outbound, sleep: Sleep = anyio.sleep) -> None:
+    def __init__(
+        self, settings: ProcessorSettings, outbound: Outbound, sleep: Sleep = anyio.sleep, system: OutsideSystem | None = None
+    ) -> None:
         self.settings = settings
+        self.system = system or OutsideSystem("payment_processor", SystemClock())
         self._outbound, self._sleep = outbound, sleep
         self._shares = Shares(settings.calls_of_one, settings.place_seconds)
 
@@ -87,17 +96,57 @@ class ProcessorLink:
         await self._outbound.aclose()
 
     async def _settled(self, account: str, asked: Asked, call: Call, parse: Callable[[Json], T]) -> T:
-        progress = Progress()
-        found: Done[T] | Fault | None = None
-        with anyio.move_on_after(self.settings.total_seconds):
-            async with self._shares.place(account) as free:  # before anything of it can have been sent
-                found = await self._attempts(asked, call, parse, progress) if free else outcome.crowded()
-        if found is None:
-            found = outcome.overdue(asked, unsure=progress.unsure)
+        request, system = ACTIVE.get(), self.system
+        refused = system.enter(request, account)
+        if refused is not None:
+            raise outcome.unavailable(refused, system.retry_after(account)).error
+        try:
+            found = await self._in_time(account, asked, call, parse, request)
+        finally:
+            system.leave(request, account)
         if isinstance(found, Done):
             return found.value
         LOG.debug("%s: %s", asked.noun, found.error.error_code)
         raise found.error
+
+    async def _in_time(
+        self, account: str, asked: Asked, call: Call, parse: Callable[[Json], T], request: ActiveRequest | None
+    ) -> Done[T] | Fault:
+        """Within the time of a call, and of the request that it is made for."""
+        seconds = total = self.settings.total_seconds
+        if request is not None:
+            seconds = min(total, request.left())
+            if seconds <= 0 or (asked.write and seconds < min(LEAST_FOR_WRITES, total)):
+                return outcome.too_late()
+        progress = Progress()
+        found: Done[T] | Fault | None = None
+        with anyio.move_on_after(seconds):
+            async with self._shares.place(account) as free:  # before anything of it can have been sent
+                found = await self._placed(account, asked, call, parse, progress) if free else outcome.crowded()
+        if found is None:
+            found = outcome.overdue(asked, unsure=progress.unsure)
+            progress.failed = True if progress.sent and seconds >= min(total, PROBE_SECONDS) else progress.failed
+        if progress.failed is not None:
+            self.system.ended(account, failed=progress.failed)
+        return found
+
+    async def _placed(self, account: str, asked: Asked, call: Call, parse: Callable[[Json], T], progress: Progress) -> Done[T] | Fault:
+        """All attempts; before the first of them it may have to be found out whether the processor is there."""
+        system = self.system
+        if system.breaker.is_open and not await system.may_send(account, self._is_answered):
+            return outcome.unavailable("open", system.retry_after(account))
+        return await self._attempts(asked, call, parse, progress)
+
+    async def _is_answered(self) -> bool:
+        """A question that changes nothing; whatever comes back is an answer."""
+        from clients.payments.transport import Transport, opened, stripe  # start-up budget
+
+        transport = Transport(self._outbound)
+        try:
+            await opened(self.settings, transport).v1.balance.retrieve_async()
+        except (stripe.StripeError, *MALFORMED):
+            return transport.failed not in NOT_ANSWERED
+        return True
 
     async def _attempts(self, asked: Asked, call: Call, parse: Callable[[Json], T], progress: Progress) -> Done[T] | Fault:
         found = await self._once(asked, call, parse, progress)
@@ -113,8 +162,10 @@ class ProcessorLink:
     async def _once(self, asked: Asked, call: Call, parse: Callable[[Json], T], progress: Progress) -> Done[T] | Fault:
         from clients.payments.transport import Transport  # start-up budget
 
-        unsure_before, progress.unsure = progress.unsure, True
-        found = await self._exchange(asked, call, parse, Transport(self._outbound))
+        unsure_before, progress.sent, progress.unsure = progress.unsure, True, True
+        transport = Transport(self._outbound)
+        found = await self._exchange(asked, call, parse, transport)
+        progress.failed = transport.failed in NOT_ANSWERED
         if isinstance(found, Fault) and found.settled:
             progress.unsure = unsure_before
         return found

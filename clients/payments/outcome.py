@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
 from clients.failure import NEVER_SENT, FailureKind
+from clients.outside_system import Reason
 from clients.payments.failure import AccountDetached, KeyRefused
 from registry.errors import NotFound, Refusal
-from registry.payments_errors import PaymentsError, PaymentsRefused
+from registry.payments_errors import PaymentsError, PaymentsRefused, PaymentsUnavailable
 
 T = TypeVar("T")
 REFUSALS = (400, 402, 404)
@@ -128,6 +129,18 @@ def crowded() -> Fault:
     """No place became free among the calls of one account, so it was never sent."""
     text = "Too many calls of this account wait for the payment processor already, so this one was not sent. Try again later."
     return Fault(PaymentsError(text, before_execution=True, retry_after=1), settled=True)
+
+
+def too_late() -> Fault:
+    """The request has no time left for it."""
+    text = "The time for this request is over before the payment processor could be asked, so the call was not sent. Call again."
+    return Fault(PaymentsError(text, code="payments_timeout", before_execution=True, retry_after=1), settled=True)
+
+
+def unavailable(reason: Reason, retry_after: int) -> Fault:
+    """It is not sent: the processor does not answer, or too many requests wait for it."""
+    text = "Too many calls wait for the payment processor" if reason == "crowded" else "The payment processor does not answer at present"
+    return Fault(PaymentsUnavailable(f"{text}, so this one was not sent. Try again later.", retry_after=retry_after), settled=True)
 
 
 def refused(asked: Asked, told: "Told") -> Refusal:

@@ -146,7 +146,8 @@ async def optimize_package(ctx: Ctx, params: PackageQuery, asked: Asked) -> Find
 
 
 async def plans_of(ctx: Ctx, upstream: Upstream) -> Plans:
-    """The plans of all lines."""
+    """The plans of all lines. What is sold is read before the lines are listed, since without it no line can be advised."""
+    await offers_of(upstream)
     fleet = await fleet_of(upstream)
     return await plans_for(ctx, upstream, fleet.lines, unlisted=fleet.incomplete)
 

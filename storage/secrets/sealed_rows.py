@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable, Collection
 from contextlib import closing
 from pathlib import Path
+from threading import Timer
 from typing import NamedTuple, TypeVar
 
 import sqlalchemy as sa
@@ -105,10 +106,13 @@ def of_postgres(url: str, read: Callable[[Connection], T]) -> T | None:
     """Of a PostgreSQL database, with one connection."""
     from psycopg import Error, errors  # only where PostgreSQL is used
 
-    from storage.session import Session  # brings psycopg
+    from storage.conninfo import START_SECONDS  # brings psycopg
+    from storage.session import Session
     from storage.statement import postgresql_dialect
 
     session = Session(url, postgresql_dialect())
+    timer = Timer(START_SECONDS, session.cut)
+    timer.start()
     try:
         return session.run(read, read_only=True)
     except (errors.UndefinedTable, errors.UndefinedColumn):
@@ -120,4 +124,5 @@ def of_postgres(url: str, read: Callable[[Connection], T]) -> T | None:
             raise unreachable(refusal.__cause__) from refusal.__cause__
         raise
     finally:
+        timer.cancel()
         session.close()

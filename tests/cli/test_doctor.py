@@ -12,10 +12,14 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from prometheus_client.exposition import generate_latest
 
+from clients.outside_system import OutsideSystem
+from registry.clock import SystemClock
 from storage.migrate import HEAD
 from tests.cli.reseller import refused, reseller, said
 from tests.running import running
+from transports.metrics import Reading, of_systems
 from transports.settings import PREFIX, Settings
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -134,6 +138,36 @@ def charging() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}/v1"
         server.shutdown()
         thread.join()
+
+
+class Metrics(BaseHTTPRequestHandler):
+    """What a server tells of two outside systems: one that does not answer, and one that does not answer a single organisation."""
+
+    def do_GET(self) -> None:
+        system, other = OutsideSystem("charging_system", SystemClock()), OutsideSystem("payment_processor", SystemClock())
+        for _ in range(3):
+            system.ended("org_1", failed=True)
+            other.ended("acct_1", failed=False)
+            other.ended("acct_2", failed=True)
+        self.send_response_only(200)
+        self.end_headers()
+        self.wfile.write(generate_latest(Reading(of_systems([system, other]))))
+
+
+def test_an_outside_system_that_the_running_server_does_not_ask_is_named(tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Metrics) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            port = str(server.server_port)
+            found = findings(tmp_path, SERVICE_METRICS_PORT=port)
+            shown = reseller("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_METRICS_PORT=port).stdout
+        finally:
+            server.shutdown()
+            thread.join()
+    assert found["outages"][0] == "the charging system does not answer: the running server refuses calls to it; 0 requests wait for it"
+    assert "note outages    the payment processor does not answer the calls of 1 organisations, which are refused; others go on" in shown
+    assert "note outages    no metrics at 127.0.0.1:" in said("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_METRICS_PORT=port)
 
 
 def test_the_charging_system_is_asked_whose_token_it_is(charging: str, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.spec.ledgers import promises
 from transports.http.connections import Connections
 from transports.http.large_answers import LargeAnswers
 from transports.mcp.tools import measure
-from transports.metrics import Served, of_database, of_process, of_server
+from transports.metrics import Served, of_database, of_process, of_server, of_systems
 from transports.settings import PREFIX, Settings
 from transports.tally import Tally
 
@@ -66,7 +66,7 @@ def metrics_table() -> str:
     nothing = Depth(Waiting(0, 0, 0, None), 0, {}, {}, {}, {}, None)
     rows = ["| Metric | Labels | Kind | Meaning |", "|---|---|---|---|"]
     served = Served(LargeAnswers(), Connections(1, 1))
-    for each in (*of_database(nothing, 0), *of_process(Tally(("retention",))), *of_server(served)):
+    for each in (*of_database(nothing, 0), *of_process(Tally(("retention",))), *of_systems([]), *of_server(served)):
         labels = ", ".join(f"`{name}`" for name in vars(each).get("_labelnames", ()))
         name = f"{each.name}_total" if each.type == "counter" else each.name
         rows.append(f"| `{name}` | {labels} | {each.type} | {each.documentation} |")

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,14 +74,14 @@ class Row:
 
 
 @contextmanager
-def serving(tree: Path, data: Path) -> Generator[Server]:
+def serving(tree: Path, data: Path, settings: Mapping[str, str] | None = None) -> Generator[Server]:
     """`reseller serve` of a tree of sources, on an empty directory."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SERVICE_")}
     with data.with_suffix(".log").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "transports.cli", "serve", "--port", "0", "--data", str(data), "--json"],
             cwd=tree,
-            env={**kept, "PYTHONPATH": str(tree)},
+            env={**kept, **(settings or {}), "PYTHONPATH": str(tree)},
             stdout=subprocess.PIPE,
             stderr=log,
         )
@@ -107,13 +107,13 @@ def attacking() -> Generator["subprocess.Popen[bytes]"]:
             process.stdin.close()
 
 
-async def new_key(data: Path, name: str) -> str:
-    """The API key of a new free organisation, which is connected to the simulated network."""
+async def new_key(data: Path, name: str, tier: Tier = Tier.FREE) -> str:
+    """The API key of a new organisation, which is connected to the network."""
     ids, now = SystemIds(SystemClock()), SystemClock().now()
     store = open_store(f"sqlite:///{data / 'service.db'}")
     try:
         owner, person, key = ids.new("org_"), ids.new("usr_"), new_api_key(ids)
-        await store.write(create_organisation, id=owner, name=name[:80], tier=Tier.FREE, now=now, mode="managed", account_id=ACCOUNT)
+        await store.write(create_organisation, id=owner, name=name[:80], tier=tier, now=now, mode="managed", account_id=ACCOUNT)
         await store.write(create_person, id=person, now=now, subject=None)
         await store.write(add_member, person=person, organisation=owner, role=Role.ADMIN, now=now)
         await store.write(

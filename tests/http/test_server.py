@@ -19,7 +19,7 @@ from tests.http.asking import ask
 from tests.http.conftest import CATALOGUE
 from tests.world import World, open_world
 from transports.http.asgi import App, Receive, Scope, Send
-from transports.http.connections import Connections
+from transports.http.connections import PROBES, Connections
 from transports.http.deadlines import Deadlines
 from transports.http.inner import Inner
 from transports.http.serve import MissingPackage, bind, make_server, port_of, require_packages, run, serve
@@ -332,7 +332,7 @@ async def test_idle_connections_make_way_however_many_they_are(world: World, sen
 async def test_a_network_has_so_many_connections_and_no_more(world: World) -> None:
     async with serving(world.door, world, Deadlines(concurrency=10), Connections(10, 3, uncapped=())) as server:
         held = await busy(server, 3)
-        answer = await server.exchange(b"")
+        answer = await server.exchange(NOTES)
         assert (status_of(answer), body_of(answer)["code"]) == (503, "overloaded")
         assert str(body_of(answer)["error"]).startswith("3 connections of your network are open")
         assert (server.connections.ended["network"], len(server.connections)) == (1, 3)
@@ -342,6 +342,30 @@ async def test_a_network_has_so_many_connections_and_no_more(world: World) -> No
             await asyncio.sleep(0)
         assert status_of(await server.get()) == 200
         await close(held)
+
+
+async def test_a_network_at_its_cap_has_a_few_connections_for_probes_alone_whatever_host_they_name(world: World) -> None:
+    async with serving(world.door, world, Deadlines(concurrency=20), Connections(20, 3, uncapped=())) as server:
+        held = await busy(server, 3)
+        probe = b"GET /health HTTP/1.1\r\nHost: 10.0.0.7\r\nConnection: close\r\n\r\n"
+        assert status_of(await server.exchange(probe)) == 200
+        again = await server.exchange(GET + NOTES)  # a connection that was let in for a probe asks for nothing else
+        assert (status_of(again), again.count(b"HTTP/1.1 503")) == (200, 1)
+        held += await busy_probing(server, PROBES)
+        answer = await server.exchange(b"")
+        assert (status_of(answer), body_of(answer)["code"], len(server.connections)) == (503, "overloaded", 3 + PROBES)
+        await close(held)
+
+
+async def busy_probing(server: Running, count: int) -> list[Pair]:
+    """Connections of a network at its cap that hold what was left to them for a probe."""
+    held: list[Pair] = []
+    for _ in range(count):  # one by one: an idle one would make way for the next
+        reader, writer = await server.connect()
+        writer.write(POST.replace(b"/v1/notes", b"/health"))
+        assert (await asyncio.wait_for(reader.readline(), 60)).startswith(b"HTTP/1.1 405")  # and its body is still awaited
+        held.append((reader, writer))
+    return held
 
 
 async def test_connections_of_trusted_proxies_are_neither_capped_nor_closed(world: World) -> None:

@@ -10,6 +10,7 @@ import orjson
 from clients.http import Outbound
 from clients.ocs.pool import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
+from clients.outside_system import MOST_WAITING
 from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.transport import SandboxTransport
 from registry.clock import Clock
@@ -52,7 +53,9 @@ class Road(httpx.AsyncBaseTransport):
     def __init__(self, sandbox: Sandbox) -> None:
         self._network = SandboxTransport(sandbox)
         self.refused: set[str] = set()
-        """Methods whose connections are refused before a byte is sent."""
+        """Methods whose connections are refused before a byte is sent; `*` is every method."""
+        self.seen: Callable[[str], None] = lambda method: None
+        """Told of every request on its way there."""
         self.gates: dict[str, Gate] = {}
         self.answers: dict[str, bytes] = {}
         """What is answered in place of the network's own answer, which it gives all the same."""
@@ -60,10 +63,11 @@ class Road(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """One exchange."""
         method = next(iter(orjson.loads(await request.aread())))
+        self.seen(method)
         gate = self.gates.get(method)
         if gate is not None and not gate.back:
             await gate.pass_through()
-        if method in self.refused:
+        if self.refused & {method, "*"}:
             raise httpx.ConnectError("connection refused", request=request) from ConnectionRefusedError()
         response = await self._network.handle_async_request(request)
         if gate is not None and gate.back:
@@ -72,7 +76,7 @@ class Road(httpx.AsyncBaseTransport):
             return httpx.Response(200, stream=httpx.ByteStream(self.answers[method]), request=request)
         return response
 
-    def pool(self, clock: Clock, concurrency: int = 8) -> OcsPool:
+    def pool(self, clock: Clock, concurrency: int = 8, *, seconds: float = 20.0, most_waiting: int = MOST_WAITING) -> OcsPool:
         """A pool whose calls go this way."""
-        wire = OcsSettings(url=SIMULATED, concurrency=concurrency, backoff_seconds=0.0)
-        return OcsPool(Outbound(ocs_limits(wire), transport=self), wire, clock)
+        wire = OcsSettings(url=SIMULATED, concurrency=concurrency, backoff_seconds=0.0, total_seconds=seconds)
+        return OcsPool(Outbound(ocs_limits(wire), transport=self), wire, clock, most_waiting=most_waiting)

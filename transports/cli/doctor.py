@@ -14,13 +14,16 @@ import typer
 
 from registry.clock import SystemClock
 from registry.errors import Refusal
+from storage.capacity import BESIDE_POOL, BESIDE_POOL_OF_WORKER, capacity
 from storage.migrate import HEAD, SchemaMismatch, current_revision, refuse_unknown
+from storage.unreachable import NotUtf8
 from transports.cli.certificate_check import identity
 from transports.cli.encryption_check import keyring
 from transports.cli.failure import Failure
 from transports.cli.finding import Finding, Note
 from transports.cli.mail_check import mail
 from transports.cli.model_check import model
+from transports.cli.outage_check import outages
 from transports.cli.payments_check import payments
 from transports.cli.render import print_line
 from transports.cli.unset_check import unset
@@ -63,11 +66,14 @@ def examine(settings: Settings) -> Iterator[Finding]:
     )
     yield Finding("settings", f"environment {settings.env}")
     yield from directory(settings)
-    yield database(settings)
+    yield (found := database(settings))
+    if not settings.embedded and found.fix is None:
+        yield connections(settings)
     yield clock(settings)
     yield from keyring(settings)
     yield port(settings)
     yield upstream(settings)
+    yield from outages(settings)
     yield payments(settings)
     yield model(settings)
     yield mail(settings)
@@ -91,6 +97,8 @@ def database(settings: Settings) -> Finding:
         refuse_unknown(revision)
     except SchemaMismatch as error:
         return Finding("database", f"{shown}: {error}", "run the newer program, or put an older backup back: reseller db restore FILE")
+    except NotUtf8 as error:
+        return Finding("database", f"{shown}: {error.state}", error.fix)
     except (Refusal, sqlite3.Error, OSError) as error:
         way = "the directory's permissions and free space" if settings.embedded else "SERVICE_DATABASE_URL, and that the server runs"
         return Finding("database", f"{shown}: {error}", f"check {way}")
@@ -101,6 +109,20 @@ def database(settings: Settings) -> Finding:
             return Note("database", f"none in {settings.data.absolute()}, {ELSEWHERE}")
         return Finding("database", f"{shown}: empty, made at the first start")
     return Finding("database", f"{shown}: schema {revision}, this program needs {HEAD}", "reseller db upgrade")
+
+
+def connections(settings: Settings) -> Finding:
+    """Whether the server has room for the pool of one process, and for how many."""
+    pool = settings.database_pool
+    try:
+        found = capacity(settings.store_url)
+    except Refusal as error:
+        return Finding("capacity", f"PostgreSQL: {error}", "check SERVICE_DATABASE_URL, and that the server runs")
+    most = pool + BESIDE_POOL_OF_WORKER
+    shown = f"{found.room} connections for us, {found.used} in use; a worker takes up to {most}, a server {pool + BESIDE_POOL}"
+    if found.room < most:
+        return Finding("capacity", shown, "raise max_connections, or the limit of the user or the database, or lower SERVICE_DATABASE_POOL")
+    return Finding("capacity", f"{shown}: room for {found.processes(pool)} processes")
 
 
 def clock(settings: Settings) -> Finding:

@@ -16,7 +16,7 @@ Answer: TypeAlias = Callable[[int, Headers, bytes], Awaitable[None]]
 CALLED = "called"
 """Set by an inner application: the call that a request turned out to be, for its log line."""
 OVERLOADED = "overloaded"
-"""Set by the protocol: the server is at its limit and this request is one too many."""
+"""Set by the protocol: the refusal of everything but a probe, where the server or the client's network is at its limit."""
 
 LARGE_ANSWERS = "large_answers"
 """Set by the door for inner applications: counts answers above 1 MB."""

@@ -8,6 +8,9 @@ from registry.errors import Refusal
 from transports.http.connection import Overloaded
 from transports.http.network import LOOPBACK, Network, is_within, network_of
 
+PROBES = 4
+"""Connections beyond its cap that a network may open to ask whether the server is up, and for nothing else."""
+
 
 class OpenConnection(Protocol):
     """A connection, as its server counts it."""
@@ -35,22 +38,33 @@ class Connections:
         self._trusted, self._uncapped = tuple(trusted), tuple(uncapped)
         self._networks: dict[str, dict[OpenConnection, None]] = {}
         self._places: dict[OpenConnection, str] = {}
+        self.draining = False
+        """The server is about to end: each answer ends its connection."""
+        self.only_probes: dict[OpenConnection, Refusal] = {}
+        """Connections beyond the cap of their network, and what they are answered but for a probe."""
         self.ended = Counter[str](idle=0, network=0, slow=0)
 
     def __len__(self) -> int:
         return len(self._places)
 
     def opened(self, connection: OpenConnection, address: str) -> Refusal | None:
-        """Count a new connection; why it cannot stay, where its network has too many that are busy."""
+        """Count a new connection; why it cannot stay, where its network has too many that are busy.
+
+        A few more than the cap stay for a probe (`only_probes`): a load balancer that is no trusted proxy has its health checks answered
+        while all that it hands on waits.
+        """
         network = "" if is_within(address, self._trusted) else network_of(address)
         held = self._networks.setdefault(network, {})
         capped = network and len(held) >= self._of_one and not is_within(address, self._uncapped)
         if capped and not self._make_room(held):
             self.ended["network"] += 1
-            return Overloaded(
+            refusal = Overloaded(
                 f"{self._of_one} connections of your network are open, and none of them is idle",
                 hint="Use fewer connections, and each for several requests",
             )
+            if len(held) >= self._of_one + PROBES:
+                return refusal
+            self.only_probes[connection] = refusal
         if len(self._places) >= self.most:
             others = [each for name, each in self._networks.items() if name]
             any(self._make_room(each) for each in sorted(others, key=len, reverse=True))
@@ -61,6 +75,7 @@ class Connections:
     def closed(self, connection: OpenConnection) -> None:
         """Forget a connection that has ended."""
         network = self._places.pop(connection, None)
+        self.only_probes.pop(connection, None)
         if network is not None:
             held = self._networks[network]
             del held[connection]

@@ -27,7 +27,7 @@ from transports.http.compression import (
     takes_gzip,
     varied,
 )
-from transports.http.connection import ANSWER, CALLED, LARGE_ANSWERS, OVERLOADED, REQUEST, Answer, Called, Overloaded
+from transports.http.connection import ANSWER, CALLED, LARGE_ANSWERS, OVERLOADED, REQUEST, Answer, Called
 from transports.http.cors import cors_headers, preflight
 from transports.http.inner import Inner
 from transports.http.large_answers import LARGE_ANSWER, STREAM_BYTES, LargeAnswers, Reader, reader_of
@@ -108,7 +108,7 @@ class HttpDoor:
         request = cast(HttpScope, scope)
         visit = Visit(self._ids.new("req_"), self._clock.monotonic(), request["method"] == "HEAD")
         request.setdefault("state", {})[REQUEST] = visit.request_id
-        if not self._turns.begin_at_once():
+        if not self._turns.begin_at_once() and request.get("raw_path") not in self._rules.probed:
             await self._turns.wait(network_of((request.get("client") or ("", 0))[0]), credential_of(request["headers"]))
         try:
             await self._serve(request, receive, send, visit)
@@ -129,8 +129,9 @@ class HttpDoor:
         found: Found | None = None
         private = True
         try:
-            if OVERLOADED in request.get("state", ()) and request.get("raw_path") not in self._rules.probed:
-                raise Overloaded
+            crowded = request.get("state", {}).get(OVERLOADED)
+            if crowded is not None and request.get("raw_path") not in self._rules.probed:
+                raise cast(Refusal, crowded)
             head = read_head(request, self._rules)
             if request["method"] == "OPTIONS" and await self._answer_preflight(request, send, visit):
                 return

@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 
 from registry.errors import BadRequest, HeadersTooLarge, Refusal, RequestTimeout, UriTooLong
 from registry.ids import Ids
-from transports.http.connection import ANSWER, OVERLOADED, REQUEST, TIMED_OUT
+from transports.http.connection import ANSWER, OVERLOADED, REQUEST, TIMED_OUT, Overloaded
 from transports.http.connections import Connections
 from transports.http.deadlines import Deadlines
 from transports.http.joined import Joined
@@ -131,8 +131,12 @@ class DeadlineProtocol(HttpToolsProtocol):
         state, limit = self.server_state, self._connections.most
         requested = cast(dict[str, object], self.scope.get("state", {}))
         if len(self._connections) > limit or len(state.tasks) >= limit:
-            requested[OVERLOADED] = True
+            requested[OVERLOADED] = Overloaded()
+        elif self._connections.only_probes and self in self._connections.only_probes:
+            requested[OVERLOADED] = self._connections.only_probes[self]
         super().on_headers_complete()  # raises for targets that are not paths: then the head was never complete
+        if self._connections.draining:
+            self.cycle.keep_alive = False
         requested[ANSWER] = partial(answer, ref(self.cycle), self._joined)
         self._part, self._changed, self._in_head = Part.BODY, True, False
 

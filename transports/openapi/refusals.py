@@ -17,6 +17,7 @@ from registry.errors import (
     OcsBadRequest,
     OcsConflict,
     OcsError,
+    OcsUnavailable,
     OrgNotConnected,
     QuotaExceeded,
     Refusal,
@@ -31,7 +32,7 @@ from registry.errors import (
 )
 from registry.limits import Scope
 from registry.operation import Auth
-from registry.payments_errors import PaymentsError, PaymentsRefused
+from registry.payments_errors import PaymentsError, PaymentsRefused, PaymentsUnavailable
 
 
 class Fault(NamedTuple):
@@ -118,9 +119,11 @@ RULES: tuple[tuple[Applies, Fault], ...] = (
     (lambda o: True, fault(Internal, everywhere=True)),
     (lambda o: o.upstream and not o.read_only, fault(OcsBadRequest)),
     (lambda o: o.upstream, fault(OcsConflict)),
+    (lambda o: o.upstream, fault(OcsUnavailable)),
     (lambda o: o.upstream, fault(OcsError)),
     (lambda o: o.upstream, fault(OcsError, "The charging system did not answer in time; `outcome_unknown` marks a write.", "ocs_timeout")),
     (lambda o: o.upstream and o.once is not None, fault(OcsError, "What became of the first call is not known.", "OUTCOME_UNKNOWN")),
+    (lambda o: o.processor, fault(PaymentsUnavailable)),
     (lambda o: o.processor, fault(PaymentsError)),
     (
         lambda o: o.processor,

@@ -5,7 +5,17 @@ from itertools import groupby
 from typing import Annotated, get_args, get_origin
 
 from registry.catalogue import AnyOperation
-from registry.errors import ConfirmTokenRequired, Conflict, OcsError, ProviderError, QuotaExceeded, Refusal, StoreUnavailable, Unauthorized
+from registry.errors import (
+    ConfirmTokenRequired,
+    Conflict,
+    OcsError,
+    OcsUnavailable,
+    ProviderError,
+    QuotaExceeded,
+    Refusal,
+    StoreUnavailable,
+    Unauthorized,
+)
 from registry.model import Document
 from transports.openapi.components import Components
 from transports.openapi.refusals import Fault, first_line
@@ -25,6 +35,7 @@ FAULT_HEADERS: dict[type[Refusal], tuple[str, ...]] = {
     Conflict: ("Retry-After",),  # idempotency_in_progress
     QuotaExceeded: ("Retry-After", "RateLimit", "RateLimit-Policy"),
     StoreUnavailable: ("Retry-After",),
+    OcsUnavailable: ("Retry-After",),
 }
 
 

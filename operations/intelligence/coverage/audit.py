@@ -13,7 +13,7 @@ from operations.intelligence.coverage.rows import NetworkSum, Row, rows_of, sums
 from operations.intelligence.coverage.usage import checked, suspects
 from operations.intelligence.coverage.verdicts import PROBLEMS, Judged, Look, Outside, judged, outside_of
 from operations.intelligence.finding import Incomplete, gaps
-from operations.intelligence.fleet.reading import SECONDS, FleetLine, Reading, fleet_of, read_each
+from operations.intelligence.fleet.reading import FleetLine, Reading, fleet_of, read_each, reading_seconds
 from operations.intelligence.kept_finding import kept_finding
 from operations.intelligence.lines.use import use_of
 from operations.intelligence.packages.held import data_packages
@@ -27,8 +27,8 @@ FRESH_DAYS = 7
 """Choice: where a line was longer ago says nothing of where it is, so it is not judged and its packages are not read."""
 USE_DAYS = 28
 DAY = 86_400
-LOOKING_SECONDS = SECONDS * 0.75
-"""With the listing; the rest is for what use outside packages cost."""
+LOOKING = 0.75
+"""The part of its time that an answer takes for the list and for this; the rest is for what use outside packages cost."""
 
 
 class Audit(NamedTuple):
@@ -59,23 +59,23 @@ async def audit_of(ctx: Ctx, upstream: Upstream, account_id: int | None, *, furt
 
 async def audited(ctx: Ctx, upstream: Upstream, account_id: int | None) -> Audit:
     """Look at the active lines, then at what those that are outside used."""
-    began = ctx.deps.clock.monotonic()
+    began, seconds = ctx.deps.clock.monotonic(), reading_seconds()
     coverage, fleet = await coverage_of(upstream), await fleet_of(upstream, account_id)
     active = await anyio.to_thread.run_sync(by_suspicion, fleet.lines, coverage)
 
     async def look(line: FleetLine) -> Look:
         return await look_at(upstream, line, ctx.now)
 
-    left = LOOKING_SECONDS - (ctx.deps.clock.monotonic() - began)
+    left = seconds * LOOKING - (ctx.deps.clock.monotonic() - began)
     looks = await read_each(active, look, clock=ctx.deps.clock, tell=ctx.progress, seconds=left)
     found = await anyio.to_thread.run_sync(all_judged, active, looks, coverage)
     doubted = await anyio.to_thread.run_sync(doubts, found, ctx.now)
-    check = await checked(ctx, upstream, found, doubted, coverage, SECONDS - (ctx.deps.clock.monotonic() - began))
+    check = await checked(ctx, upstream, found, doubted, coverage, seconds - (ctx.deps.clock.monotonic() - began))
     found = check.found
     outside = [one for one in found if one.verdict in PROBLEMS]
     window = Window(today(ctx.now) - timedelta(days=USE_DAYS), today(ctx.now) - timedelta(days=1))
     used = [one for one in outside if used_since(one.line, window)]
-    costs = await costs_of(ctx, upstream, used, window, coverage, SECONDS - (ctx.deps.clock.monotonic() - began))
+    costs = await costs_of(ctx, upstream, used, window, coverage, seconds - (ctx.deps.clock.monotonic() - began))
     known = {one.line.subscriber_id: costs.found.get(one.line.subscriber_id) for one in used}
     advice = await advice_of(ctx, upstream, found)
     rows = await anyio.to_thread.run_sync(rows_of, outside, known, advice)

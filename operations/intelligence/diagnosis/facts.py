@@ -21,6 +21,7 @@ from operations.services.network.lines import Line
 from operations.services.network.usage_weeks import LineUse
 from operations.services.network.utc_moment import seconds_of
 from operations.services.network.windows import WEEK, Window, today
+from registry.active_request import read_until
 from registry.errors import Refusal
 
 T = TypeVar("T")
@@ -71,6 +72,7 @@ class Facts:
 
 async def facts_of(ctx: Ctx, line: Line) -> Facts:
     """All parts at once. Choice: signalling of the last seven days with today, and use of as many."""
+    read_until()
     last = today(ctx.now)
     facts = Facts(ctx.now, line.row, Window(last - timedelta(days=WEEK - 1), last), [])
     reader = Reader(ctx, line, facts)

@@ -11,6 +11,7 @@ from clients.ocs.wire.subscriber import Subscriber
 from operations.services.network.fleet import Fleet, lines_of
 from operations.services.network.line_history import current
 from operations.services.network.reached import Upstream
+from registry.active_request import is_over, read_until, seconds_left
 from registry.call import Progress
 from registry.clock import Clock
 from registry.errors import NotFound, OcsError, Refusal
@@ -19,7 +20,9 @@ T = TypeVar("T")
 AT_ONCE = 8
 """The places that a token has at the charging system by default; the link makes whoever is more wait."""
 SECONDS = 100.0
-"""How long the lines of one answer may be read. Choice: shorter than the patience of common clients and proxies, two minutes."""
+"""How long the lines of one answer may be read where nobody waits for it; else see `reading_seconds`."""
+SPARE_SECONDS = 5.0
+"""Before the time for reading is over no further line is begun: one that has begun may take as long."""
 FAILURES_IN_A_ROW = 24
 TOLD_EVERY = 50
 LINES_IN_A_ROW, ROWS_IN_A_ROW = 8, 250
@@ -63,8 +66,15 @@ class Reading(NamedTuple, Generic[T]):
         return self.failed + self.left
 
 
+def reading_seconds() -> float:
+    """How long an answer may go on reading. From now on no read outlasts that: the answer is then made of what there is."""
+    read_until()
+    return seconds_left(SECONDS)
+
+
 async def fleet_of(upstream: Upstream, account_id: int | None = None) -> Lines:
     """Every line of the caller's accounts, or of one of them. The list is a minute old at most."""
+    reading_seconds()
     accounts = [account.get("id", 0) for account in await upstream.accounts()]
     if account_id is not None:
         if account_id not in accounts:
@@ -72,9 +82,12 @@ async def fleet_of(upstream: Upstream, account_id: int | None = None) -> Lines:
         accounts = [account_id]
 
     async def load() -> Lines:
-        return await lines_in(await lines_of(upstream, accounts, calls=LISTING_CALLS))
+        return await lines_in(await lines_of(upstream, accounts, calls=LISTING_CALLS, partial=True))
 
-    found = await upstream.reads.get((upstream.identity, "fleet", *accounts), load)
+    key = (upstream.identity, "fleet", *accounts)
+    found = await upstream.reads.get(key, load)
+    if found.incomplete and is_over():  # whoever comes next has more time
+        upstream.reads.forget(*key)
     return found._replace(lines=list(found.lines))
 
 
@@ -146,18 +159,21 @@ class Round(Generic[T]):
         self, lines: Sequence[FleetLine], read: Callable[[FleetLine], Awaitable[T]], clock: Clock, tell: Progress, seconds: float
     ) -> None:
         self._lines, self._read, self._clock, self._tell = lines, read, clock, tell
-        self._ends = clock.monotonic() + seconds
+        self._ends = clock.monotonic() + max(0.0, min(seconds, seconds_left(seconds + SPARE_SECONDS) - SPARE_SECONDS))
         self._found: dict[int, T] = {}
         self._failed = self._in_a_row = 0
         self._last: Refusal | None = None
 
     async def run(self) -> Reading[T]:
-        """Until all are read, or it makes no sense to go on. A fleet of which nothing can be read is the network's failure."""
+        """Until all are read, or it makes no sense to go on. A fleet of which nothing can be read is the network's failure.
+
+        When the time of the request is over, all of it is left out, and the answer says so.
+        """
         waiting = iter(self._lines)
         async with anyio.create_task_group() as group:
             for _ in range(min(AT_ONCE, len(self._lines))):
                 group.start_soon(self._work, waiting)
-        if self._last is not None and not self._found:
+        if self._last is not None and not self._found and not is_over():
             raise self._last
         left = len(self._lines) - len(self._found) - self._failed
         return Reading(self._found, self._failed, left)

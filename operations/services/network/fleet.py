@@ -8,6 +8,7 @@ import anyio
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber, SubscriberList
 from operations.services.network.reached import Upstream
+from registry.active_request import is_over
 from registry.errors import OcsError, Refusal
 
 INVALID_REQUEST = 2
@@ -23,15 +24,21 @@ class Fleet(NamedTuple):
     incomplete: bool
 
 
-async def lines_of(upstream: Upstream, accounts: Sequence[int], *, calls: int = CALLS) -> Fleet:
-    """Every line of these accounts, for at most so many calls in all."""
+async def lines_of(upstream: Upstream, accounts: Sequence[int], *, calls: int = CALLS, partial: bool = False) -> Fleet:
+    """Every line of these accounts, for at most so many calls in all. `partial`: as many as the time of the request suffices for."""
     rows: list[Subscriber] = []
     incomplete = False
     for account in accounts:
         if calls <= 0:
             return Fleet(rows, True)
         sweep = Sweep(upstream, account, calls)
-        incomplete = await sweep.run() or incomplete
+        try:
+            incomplete = await sweep.run() or incomplete
+        except OcsError:
+            rows += sweep.found.values()
+            if partial and rows and is_over():
+                return Fleet(rows, True)
+            raise
         rows += sweep.found.values()
         calls = sweep.calls
     return Fleet(rows, incomplete)

@@ -31,16 +31,22 @@ class Deliveries:
 
     def __init__(self, *, store: Store, keyring: Keyring, sender: Sender, clock: Clock, ids: Ids, lease_ms: int = outbox.LEASE_MS) -> None:
         self._store, self._keyring, self._sender, self._clock, self._ids = store, keyring, sender, clock, ids
-        self._lease_ms, self._busy = lease_ms, False
+        self._lease_ms, self._busy, self._walked = lease_ms, False, ""
 
     async def claim(self, most: int) -> list[Claimed]:
         """Take what is due; empty when nothing is, or when every endpoint with something due has its two under way."""
         while self._busy or await self._anything_due():
             lease, now_ms = self._ids.new("lse_"), self._now_ms()
             batch = await self._store.write(
-                outbox.claim, token=lease, now_ms=now_ms, most=most, lease_ms=self._lease_ms, host_of=bounded_host
+                outbox.claim,
+                token=lease,
+                now_ms=now_ms,
+                most=most,
+                lease_ms=self._lease_ms,
+                host_of=bounded_host,
+                after=self._walked,
             )
-            self._busy = batch.taken > 0
+            self._busy, self._walked = batch.taken > 0, batch.walked
             if batch.leased or not batch.taken:  # a batch of nothing but disabled endpoints hides what comes after it
                 return [Claimed(lease, row) for row in batch.leased]
         return []

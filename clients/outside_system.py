@@ -1,0 +1,113 @@
+"""An outside system as this process sees it: how many requests wait for it, and whether it answers."""
+
+from asyncio import timeout
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Literal
+
+from clients.breaker import CircuitBreaker, Verdict
+from clients.failure import FailureKind
+from registry.active_request import ActiveRequest
+from registry.clock import Clock
+
+Name = Literal["charging_system", "payment_processor", "model"]
+Reason = Literal["crowded", "open"]
+LEAST_FAILURES = 3
+"""Fewer say nothing about a system. Calls that hang hold their places, so that of few places there are never more."""
+MOST_WAITING = 256
+"""Half of the connections that a server takes by default."""
+PROBE_SECONDS = 3.0
+"""How long a probe may take. A call that was given up sooner tells nothing about the system."""
+NOT_ANSWERED: frozenset[FailureKind] = frozenset({"timeout", "refused", "dns", "tls", "network"})
+"""Failures that speak against the system; whatever it answers, an error among them, speaks for it."""
+
+
+class OutsideSystem:
+    """Lets requests wait for a system, at most so many at once and of one organisation half of them; and its calls through, or not.
+
+    An empty `owner` is the service itself, which calls for everybody.
+
+    Choice: a request that makes several calls at once counts once, since it holds one connection. Who holds none, as the worker, is
+    not counted.
+    """
+
+    def __init__(self, name: Name, clock: Clock, *, most_waiting: int = MOST_WAITING, least_failures: int = LEAST_FAILURES) -> None:
+        self.name: Name = name
+        self.breaker = CircuitBreaker(least=least_failures)
+        self.refused = Counter[str](crowded=0, open=0)
+        self.waiting = 0
+        """Requests that wait for it now."""
+        self._clock = clock
+        self._most, self._of_one = max(1, most_waiting), max(1, most_waiting // 2)
+        self._of: dict[str, int] = {}
+
+    def enter(self, request: ActiveRequest | None, owner: str) -> Reason | None:
+        """Begin to wait; why that may not be, where it may not. Whoever may calls `leave`."""
+        if self.breaker.is_open and self.breaker.verdict(owner, self._clock.monotonic()) is Verdict.REFUSE:
+            return self.refuse("open")
+        if request is None:
+            return None
+        waits = request.waits
+        if waits is None:
+            waits = request.waits = {}
+        calls = waits.get(self.name, 0)
+        if not calls:
+            held = self._of.get(owner, 0)
+            if self.waiting >= self._most or (held >= self._of_one and owner):
+                return self.refuse("crowded")
+            self.waiting += 1
+            self._of[owner] = held + 1
+        waits[self.name] = calls + 1
+        return None
+
+    def leave(self, request: ActiveRequest | None, owner: str) -> None:
+        """One call is over."""
+        if request is None or request.waits is None:
+            return
+        calls = request.waits[self.name] = request.waits[self.name] - 1
+        if not calls:
+            self.waiting -= 1
+            held = self._of[owner]
+            if held == 1:
+                del self._of[owner]
+            else:
+                self._of[owner] = held - 1
+
+    def refuse(self, reason: Reason) -> Reason:
+        """Count a call that is not sent."""
+        self.refused[reason] += 1
+        return reason
+
+    async def may_send(self, owner: str, probe: Callable[[], Awaitable[bool]]) -> bool:
+        """Whether a call may be sent now. `probe` asks whether the system is there, where that is to be found out first."""
+        verdict = self.breaker.verdict(owner, self._clock.monotonic())
+        if verdict is Verdict.SEND:
+            return True
+        if verdict is Verdict.REFUSE:
+            self.refuse("open")
+            return False
+        answered: bool | None = None
+        self.breaker.begin_probe(owner)
+        try:
+            answered = False
+            with suppress(TimeoutError):
+                async with timeout(PROBE_SECONDS):
+                    answered = await probe()
+        except BaseException:
+            answered = None
+            raise
+        finally:
+            self.breaker.end_probe(owner, self._clock.monotonic(), answered=answered)
+        if answered:
+            return True
+        self.refuse("open")
+        return False
+
+    def retry_after(self, owner: str) -> int:
+        """Seconds after which a refused call may be made again."""
+        return self.breaker.retry_after(owner, self._clock.monotonic())
+
+    def ended(self, owner: str, *, failed: bool) -> None:
+        """A call that was sent was answered, or was not."""
+        self.breaker.ended(owner, self._clock.monotonic(), failed=failed)
