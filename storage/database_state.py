@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from registry.errors import StoreUnavailable
 from storage.connection import Connection
 from storage.revision import SPOKEN
-from storage.secrets.sealed_rows import newest_key_ids
+from storage.secrets.sealed_rows import outermost_key_ids
 from storage.statement import Dialect, Query
 from storage.store import Store
 
@@ -51,7 +51,7 @@ def database_state(connection: Connection, *, with_keys: bool) -> DatabaseState:
     """One snapshot. Keys are asked of a schema that this program knows."""
     row = connection.first(VERSION) if connection.first(VERSION_TABLES) is not None else None
     revision = None if row is None else row.version_num
-    return DatabaseState(revision, newest_key_ids(connection) if with_keys and revision in SPOKEN else frozenset())
+    return DatabaseState(revision, outermost_key_ids(connection) if with_keys and revision in SPOKEN else frozenset())
 
 
 async def look_at_database(store: Store, *, with_keys: bool) -> DatabaseState:
