@@ -437,12 +437,16 @@ class CommitUnknown(StoreUnavailable):
         )
 
 
-class KeyUnknown(StoreUnavailable):
+class KeyUnknown(Refusal):
     """A stored value was sealed with an encryption key that this process does not have; nothing was done. Other processes may have it.
 
     Choice: its code is that of an unavailable store. For a caller it is the same: the service cannot read what it has stored, and the
-    call may be repeated; which key it is concerns whoever runs the service, who finds it in the log and by `reseller doctor`.
+    call may be repeated; which key it is concerns whoever runs the service, who finds it in the log and by `reseller doctor`. It is no
+    StoreUnavailable, since it is about one value: work for others goes on.
     """
+
+    status = 503
+    code = "store_unavailable"
 
     def __init__(self, key_id: str) -> None:
         super().__init__("The service cannot open what it has stored, until the encryption key of another of its processes is here too")

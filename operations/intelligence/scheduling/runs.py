@@ -14,7 +14,7 @@ from operations.intelligence.scheduling.input import completed
 from operations.intelligence.scheduling.notice import event_for, notice
 from operations.intelligence.sheet import Sheet
 from registry.call import Reply
-from registry.errors import Internal, ProviderError, QuotaExceeded, Refusal, StoreUnavailable
+from registry.errors import Internal, KeyUnknown, ProviderError, QuotaExceeded, Refusal, StoreUnavailable
 from storage.people.directory import reader_for
 from storage.reports.schedule_reports import Ended, Taken, any_due, finish_report, put_back, take_report
 from storage.reports.schedules import EVER, DueSchedule, Fire, due_schedules, fire_schedules
@@ -151,4 +151,4 @@ def may_pass(refusal: Refusal) -> bool:
     """Whether it is worth another try in a minute: troubles of the upstream, of the store and of ours, and the burst limit."""
     if isinstance(refusal, QuotaExceeded):
         return refusal.error_code == "rate_limited"
-    return isinstance(refusal, (ProviderError, StoreUnavailable, Internal))
+    return isinstance(refusal, (ProviderError, StoreUnavailable, KeyUnknown, Internal))
