@@ -41,7 +41,9 @@ WORKDIR /data
 VOLUME /data
 EXPOSE 8000
 STOPSIGNAL SIGTERM
+# Whether it should get work: with the database away it is unhealthy, and a restart mends nothing. Where unhealthy containers are restarted
+# (Swarm), ask /health instead.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
-    CMD ["python", "-c", "import os, urllib.request as web; web.urlopen(f\"http://127.0.0.1:{os.environ.get('SERVICE_PORT') or 8000}/health\", timeout=2)"]
+    CMD ["python", "-c", "import os, urllib.request as web; web.urlopen(f\"http://127.0.0.1:{os.environ.get('SERVICE_PORT') or 8000}/health/ready\", timeout=2)"]
 ENTRYPOINT ["reseller"]
 CMD ["serve"]

@@ -6,16 +6,17 @@ from asyncio import timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 import anyio
 
+from clients.authorities import authorities
 from clients.failure import OutboundFailed, failure_kind
 from registry.active_request import seconds_left
 
 if TYPE_CHECKING:  # httpx and aiohttp cost 0.35 s each: imported when the first call is made
     import ssl
+    from pathlib import Path
 
     import aiohttp
     import httpx
@@ -68,12 +69,16 @@ class Outbound:
         *,
         connector: Connector | None = None,
         tls: ssl.SSLContext | None = None,
+        ca_file: Path | None = None,
         transport: httpx.AsyncBaseTransport | Callable[[], httpx.AsyncBaseTransport] | None = None,
     ) -> None:
-        """`connector` replaces the plain TCP one, `tls` the trusted authorities, `transport` the whole network, made on first use."""
+        """`connector` replaces the plain TCP one, `tls` the trusted authorities, `transport` the whole network, made on first use.
+
+        `ca_file`: authorities that are trusted beside the public ones.
+        """
         self.limits = limits or OutboundLimits()
         self._make_connector = connector or _plain_connector
-        self._tls = tls
+        self._tls, self._ca_file = tls, ca_file
         self._transport = transport
         self._road: Road | None = None
 
@@ -138,16 +143,8 @@ class Outbound:
         from clients.sockets import Sockets  # start-up budget
 
         limits = self.limits
-        connector = self._make_connector(limits, self._tls or _authorities())
+        connector = self._make_connector(limits, self._tls or authorities(self._ca_file))
         return Sockets(connector, connect_seconds=limits.connect_seconds)
-
-
-@cache
-def _authorities() -> ssl.SSLContext:
-    """Those of httpx's certificate bundle, the same on every machine. Reading them takes 25 ms, so all that call outside share them."""
-    import httpx  # start-up budget
-
-    return httpx.create_ssl_context(trust_env=False)
 
 
 def _plain_connector(limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:

@@ -7,6 +7,7 @@ from clients.model.port import Model
 from clients.ocs.pool import OcsPool
 from clients.payments.port import Processor
 from clients.webhooks.addresses import Network
+from clients.webhooks.private_receivers import NO_PRIVATE_RECEIVERS, PrivateReceivers
 from operations.services.issuing.stock import StockRoom
 from operations.services.network.read_cache import ReadCache
 from operations.services.network.usage_weeks import UsageWeeks
@@ -71,6 +72,8 @@ class Deps:
     """People sign in here, at the built-in identity provider; False: at the one that is configured."""
     signup_tier: Tier = Tier.FREE
     """What organisations that sign up may do."""
+    webhook_private: PrivateReceivers = NO_PRIVATE_RECEIVERS
+    """What webhooks of organisations that the operator named may reach in the operator's own network."""
     platform_fee_bps: int = 0
     """The service's share of invoices and sales, in basis points, of organisations that have none of their own."""
     spare_accounts: tuple[int, ...] = ()

@@ -417,14 +417,38 @@ class Unverifiable(Refusal):
 
 
 class StoreUnavailable(Refusal):
-    """The database is busy, full or gone; nothing was done."""
+    """The database is busy, full or gone; nothing was done, unless the error says that this is not known."""
 
     status = 503
     code = "store_unavailable"
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
         self.headers["Retry-After"] = "1"
+
+
+class CommitUnknown(StoreUnavailable):
+    """The database went away during a commit: whether the transaction took effect is not known."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The connection to the database broke during the commit; whether the call was done is not known",
+            hint="Repeat it with the same Idempotency-Key, which is done at most once; without a key, look first whether it was done",
+        )
+
+
+class KeyUnknown(StoreUnavailable):
+    """A stored value was sealed with an encryption key that this process does not have; nothing was done. Other processes may have it.
+
+    Choice: its code is that of an unavailable store. For a caller it is the same: the service cannot read what it has stored, and the
+    call may be repeated; which key it is concerns whoever runs the service, who finds it in the log and by `reseller doctor`.
+    """
+
+    def __init__(self, key_id: str) -> None:
+        super().__init__("The service cannot open what it has stored, until the encryption key of another of its processes is here too")
+        self.key_id = key_id
+        self.hint = "Repeat the call in a few seconds, with the idempotency key that it had"
+        self.headers["Retry-After"] = "10"
 
 
 class ConfirmTokenRequired(Refusal):

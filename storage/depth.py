@@ -6,6 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.connection import Connection
+from storage.issuing.issuance import UNSETTLED
 from storage.reports.schedule_reports import unfinished_reports
 from storage.reports.schedules import next_boundary
 from storage.schema import DeliveryTable, IssuanceTable
@@ -45,6 +46,13 @@ class Unresolved(NamedTuple):
     since: float
 
 
+class Hindered(NamedTuple):
+    """Issuances of unknown outcome that one obstacle keeps from being settled; nothing: nobody has looked yet."""
+
+    obstacle: str | None
+    rows: int
+
+
 class Unfinished(NamedTuple):
     """Orders and top-ups that were paid and have not ended, in one status, and since when the oldest of them is paid."""
 
@@ -66,6 +74,7 @@ class Depth(NamedTuple):
     waiting: Waiting
     failed: int
     unresolved: Mapping[str, Unresolved]
+    obstacles: Mapping[str, int]
     unfinished: Mapping[str, Unfinished]
     refunds: Mapping[str, int]
     reports: Mapping[str, int]
@@ -97,6 +106,10 @@ OPEN = Query(
     .group_by(ISSUANCE.c.state),
 )
 
+HINDERED = Query(
+    Hindered,
+    sa.select(ISSUANCE.c.obstacle, sa.func.count().label("rows")).where(ISSUANCE.c.state.in_(UNSETTLED)).group_by(ISSUANCE.c.obstacle),
+)
 NOT_ENDED = Query(
     Unfinished,
     sa.select(
@@ -121,6 +134,7 @@ def depth(connection: Connection, *, now_ms: int) -> Depth:
         pending,
         ended.failed,
         unresolved={row.state: row for row in connection.all(OPEN)},
+        obstacles={row.obstacle or "not_looked_into": row.rows for row in connection.all(HINDERED)},
         unfinished={row.status: row for row in connection.all(NOT_ENDED)},
         refunds={row.refund: row.orders for row in connection.all(OWED)},
         reports=unfinished_reports(connection),

@@ -95,8 +95,12 @@ def connected(url: str) -> "psycopg.Connection":
     """A connection, or why there is none."""
     import psycopg  # only where PostgreSQL is used
 
+    from storage.conninfo import START, conninfo, require_utf8  # brings psycopg
+
     try:
-        return psycopg.connect(url, connect_timeout=5)
+        connection = psycopg.connect(conninfo(url, **START))
+        require_utf8(connection)
+        return connection
     except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
         raise unreachable(error) from error
 

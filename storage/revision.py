@@ -20,8 +20,12 @@ REVISIONS = (
     "0011",
     "0012",
     "0013",
+    "0014",
+    "0015",
 )  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
+SPOKEN = frozenset({HEAD})
+"""The versions that this program works on."""
 
 
 def sqlite_revision(path: Path) -> str | None:
@@ -50,8 +54,10 @@ def postgres_revision(url: str) -> str | None:
     """The version of a PostgreSQL database; nothing when it has no version table."""
     import psycopg  # only where PostgreSQL is used
 
+    from storage.conninfo import brief_connection  # brings psycopg
+
     try:
-        with psycopg.connect(url, connect_timeout=5) as connection:
+        with brief_connection(url) as connection:
             found = connection.execute("select to_regclass('alembic_version')::text").fetchone()
             if found is None or found[0] is None:
                 return None

@@ -85,6 +85,7 @@ class OrganisationTable(Named, table=True):
     """A reseller. `mode` and `account_id` are its connection to the upstream; `own_token` is sealed; `simulated`: no real upstream.
 
     `assigned_account_id` is the sub-account that whoever runs the service opened for it: it stays when an own token takes over.
+    `private_receivers`: its webhooks may lead into the operator's own network, to what SERVICE_WEBHOOK_PRIVATE names.
     """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
@@ -97,6 +98,7 @@ class OrganisationTable(Named, table=True):
     simulated: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     platform_fee_bps: int | None = None
     assigned_account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
+    private_receivers: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     created: int = Field(sa_type=sa.BigInteger)
 
 
@@ -157,10 +159,14 @@ class QuotaTable(Named, table=True):
 
 
 class ReplicaTable(Named, table=True):
-    """A living process: claims of one whose lease has run out are unknown."""
+    """A living process: claims of one whose lease has run out are unknown.
+
+    `key_ids`: the ids of the encryption keys that it knows, separated by commas, the one that seals first; empty where it has not said.
+    """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     expires_at: float = Field(sa_type=sa.Double)
+    key_ids: str = Field(default="", sa_type=sa.Text, sa_column_kwargs={"server_default": ""})
 
 
 class ClaimTable(Named, table=True):
@@ -321,6 +327,10 @@ class WebhookReceiverTable(Named, table=True):
     credit: int
 
 
+# The addition, as the statements spell it: with a bare column SQLite would take the index of all that is pending.
+WAITS = sa.text("state + 0 = 0 AND lease IS NULL")
+
+
 class DeliveryTable(Named, table=True):
     """One event for one endpoint: the single truth of the outbox. state: 0 pending, 1 delivered, 2 failed."""
 
@@ -337,7 +347,18 @@ class DeliveryTable(Named, table=True):
     __table_args__ = (
         sa.UniqueConstraint("event_id", "endpoint_id", name="delivery_once"),
         sa.Index("delivery_due", "state", "due_ms"),
-        sa.Index("delivery_queue", "state", "endpoint_id", "due_ms"),
+        # What waits, of each endpoint. What is under way is not there, so that a claim changes one place of an endpoint's queue, not two.
+        sa.Index("delivery_waiting", "endpoint_id", "due_ms", sqlite_where=WAITS, postgresql_where=WAITS),
+        sa.Index("delivery_failed", "endpoint_id", "due_ms", sqlite_where=sa.text("state = 2"), postgresql_where=sa.text("state = 2")),
+        # What is under way, or was when its worker died: a few of however many are pending.
+        sa.Index(
+            "delivery_leased",
+            "due_ms",
+            "endpoint_id",
+            "organisation",
+            sqlite_where=sa.text("lease IS NOT NULL"),
+            postgresql_where=sa.text("lease IS NOT NULL"),
+        ),
     )
 
 
@@ -357,6 +378,8 @@ class IssuanceTable(Named, table=True):
 
     `claim_key` and `operation` name the idempotency claim whose stored answer follows the row. `held` is the ICCID while it is this
     row's, so that no two rows have it; `iccid` stays for the record. `replied` is one that an answer named and that was not taken.
+    `clear_seconds`: for how long nothing was seen since `clear_since`, by the clocks of those who looked. `obstacle`: what hindered
+    settling it when it was looked into last (operations/services/issuing/obstacles.py).
     """
 
     organisation: str = Field(primary_key=True, sa_type=sa.Text)
@@ -383,6 +406,8 @@ class IssuanceTable(Named, table=True):
     dispatched: float = Field(sa_type=sa.Double)
     updated: float = Field(sa_type=sa.Double)
     clear_since: float | None = Field(default=None, sa_type=sa.Double)
+    clear_seconds: float | None = Field(default=None, sa_type=sa.Double)
+    obstacle: str | None = Field(default=None, sa_type=sa.Text)
     due_ms: int = Field(sa_type=sa.BigInteger)
     lease: str | None = Field(default=None, sa_type=sa.Text)
     __table_args__ = (

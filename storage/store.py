@@ -31,12 +31,20 @@ class Store(Protocol):
         ...
 
 
-def open_store(url: str, *, pool: int = 16) -> Store:
-    """The store at an address. `pool` is the number of PostgreSQL connections (and threads); SQLite needs none."""
+def unreported(text: str) -> None:
+    """For those who have nobody to tell that the database is away: its callers are told anyway."""
+    del text
+
+
+def open_store(url: str, *, pool: int = 16, report: Callable[[str], None] = unreported) -> Store:
+    """The store at an address. `pool` is the number of PostgreSQL connections (and threads); SQLite needs none.
+
+    `report` is told when a PostgreSQL server is away, and when it is back.
+    """
     if is_sqlite(url):
         from storage.sqlite import SqliteStore  # one of the two stores is imported, not both
 
         return SqliteStore(sqlite_path(url))
     from storage.postgres import PostgresStore  # brings psycopg
 
-    return PostgresStore(url, pool)
+    return PostgresStore(url, pool, report)

@@ -7,6 +7,13 @@ import re
 
 from registry.errors import StoreUnavailable
 
+NO_CONNECTION_LEFT = (
+    "the server has no connection left (53300): raise its max_connections, or the limit of the user or the database, "
+    "or lower SERVICE_DATABASE_POOL"
+)
+STARTING, UNKNOWN = "the server is starting or stopping", "the server's log may say why"
+FULL = ("too many clients", "too many connections", "remaining connection slots")
+"""What a server says that has no connection left: at all, for the user or the database, or for users without privileges."""
 # libpq gives a failed connection no code, so its words decide; in another language, or in new words, the general sentence is left.
 # The order matters: a refusal of the server names what was refused, and several addresses may fail for several reasons.
 REASONS = (
@@ -15,9 +22,8 @@ REASONS = (
     ("no pg_hba.conf entry", "the server does not admit this user from this machine, or only with TLS (its pg_hba.conf says whom)"),
     ("authentication failed", "the server rejected the user"),
     ("permission denied for database", "the user may not use the database"),
-    ("database system is", "the server is starting or stopping"),
-    ("too many clients", "the server has no connection left"),
-    ("remaining connection slots", "the server has no connection left"),
+    ("database system is", STARTING),
+    *((words, NO_CONNECTION_LEFT) for words in FULL),
     ("certificate", "TLS failed: the certificate was not accepted"),
     ("does not support ssl", "TLS failed: the server does not offer it"),
     ("ssl", "TLS failed"),
@@ -41,6 +47,22 @@ SPELLING = (
     'missing "="',
 )
 NO_PRIVILEGE = "42501"
+UTF8 = "UTF8"
+
+
+class NotUtf8(StoreUnavailable):
+    """The database stores text in another encoding than UTF-8, so that names of people and plans would not go in."""
+
+    fix = "create database NAME encoding 'UTF8' locale 'C' template template0, name it in SERVICE_DATABASE_URL, then reseller db upgrade"
+
+    def __init__(self, encoding: str) -> None:
+        self.state = f"the database has the encoding {encoding}, and the service needs {UTF8}"
+        super().__init__(f"{self.state}: {self.fix}")
+
+
+def has_no_connection_left(text: str) -> bool:
+    """Whether the text of a failed connection says so."""
+    return any(words in text.lower() for words in FULL)
 
 
 def unreachable(error: Exception) -> StoreUnavailable:
@@ -58,4 +80,4 @@ def cause(text: str) -> str:
     missing = re.search(r'(database|role) "[^"]*" does not exist', text)
     if missing:
         return "there is no database of that name on the server" if missing[1] == "database" else "the server does not know the user"
-    return next((reason for words, reason in REASONS if words in text), "the server's log may say why")
+    return next((reason for words, reason in REASONS if words in text), UNKNOWN)

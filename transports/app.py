@@ -10,12 +10,12 @@ from operations.services.demo.organisation import Demo
 from registry.active_request import one_request
 from registry.call import Reply
 from registry.catalogue import Catalogue
-from registry.errors import Refusal
+from registry.errors import MethodNotAllowed, Refusal
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.http.door import HttpDoor
 from transports.http.forwarded import Forwarded
 from transports.http.inner import Inner
-from transports.http.response import send_reply
+from transports.http.response import PRIVATE_JSON, send_reply
 from transports.http.rules import HttpRules
 from transports.identity.app import IDENTITY_PATH, IdentityDoor
 from transports.logs import Logs
@@ -24,6 +24,7 @@ from transports.mcp.app import McpDoor
 from transports.openapi.page import PATH as OPENAPI_PATH
 from transports.openapi.page import OpenapiPage
 from transports.payments import PAGES_PATH, keep_telling, show_pages
+from transports.readiness import READY_PATH
 from transports.reference.llms import PATH as LLMS_PATH
 from transports.reference.llms import LlmsPage
 from transports.reference.pages import ReferencePages
@@ -72,7 +73,7 @@ class Application:
         prefixes += [] if self._payments is None else [PAGES_PATH]
         inner = Inner(
             self._inner,
-            paths=frozenset(("/", *self._documents)),
+            paths=frozenset(("/", READY_PATH, *self._documents)),
             prefixes=tuple(prefixes),
             shown=self._shown,
             operation_refused=dead_link_page,
@@ -106,6 +107,9 @@ class Application:
         if path == MCP_PATH:
             await self.mcp(scope, receive, send)
             return
+        if path == READY_PATH:  # asked every second or so by whoever sends us work, so counted by nobody
+            await self._tell_readiness(request, send)
+            return
         with one_request(self.service.clock):
             await self._page(path, scope, receive, send)
 
@@ -130,14 +134,24 @@ class Application:
             app = self.mcp
         await app(scope, receive, send)
 
+    async def _tell_readiness(self, request: HttpScope, send: Send) -> None:
+        """Whether this process should be sent work; from what it knows already, so that the answer waits for nothing."""
+        if request["method"] not in ("GET", "HEAD"):
+            raise MethodNotAllowed(f"{READY_PATH} takes GET and HEAD", allow="GET, HEAD")
+        status, body = self.service.readiness.answer()
+        headers = [*PRIVATE_JSON, (b"content-length", b"%d" % len(body))]
+        await send_reply(send, status, headers, b"" if request["method"] == "HEAD" else body)
+
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         """Start, serve until told to stop, then finish what is under way."""
         await receive()
         service = self.service
         demo = await service.start(seed=True)
         await service.begin_network(forgotten(CATALOGUE))
+        await service.readiness.look()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)
+            tasks.start_soon(service.readiness.watch)
             tasks.start_soon(service.postman.run)
             if service.upstream.simulation is not None:
                 tasks.start_soon(keep_simulating, service.upstream.simulation, self.http)

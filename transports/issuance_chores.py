@@ -25,7 +25,7 @@ def recovery(store: Store, clock: Clock) -> Chore:
 
 def reconciliation(deps: Deps, report: Callable[[str], None]) -> Chore:
     """Settle unknown outcomes from evidence; what is settled may have events to deliver, and mails."""
-    service = Reconciliation(deps, report)
+    service = Reconciliation(deps, report, progress=report)
 
     async def run() -> None:
         if await service.step():

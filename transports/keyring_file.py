@@ -6,14 +6,58 @@ from pathlib import Path
 
 from registry.ids import Ids
 from storage.secrets.sealing import Keyring, new_key_setting
-from transports.settings import BadSettings, Settings
+from transports.settings import ENV_FILE, BadSettings, Settings, read_file
+
+SETTING = "SERVICE_SECRET_KEYS"
 
 
-def open_keyring(text: str, settings: Settings, ids: Ids) -> Keyring:
+class KeyringReader:
+    """Reads a keyring's file again after it has changed; a keyring that stands in the environment is read once."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._seen = self._state()
+
+    def changed(self) -> str | None:
+        """The setting, where the file was written or replaced since it was read last."""
+        state = self._state()
+        if self._path is None or state is None or state == self._seen:
+            return None
+        try:
+            text = setting_in(self._path)
+        except (OSError, UnicodeDecodeError):
+            return None  # being replaced: it is looked at again the next time
+        self._seen = state
+        return text
+
+    def _state(self) -> tuple[int, int, int] | None:
+        """What differs after every change; None where there is no file."""
+        try:
+            found = None if self._path is None else self._path.stat()
+        except OSError:
+            return None
+        return None if found is None else (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def setting_in(path: Path) -> str:
+    """The keyring in a file: the whole text, or what a .env file sets."""
+    return read_file(path).get(SETTING, "") if path.name == ENV_FILE else path.read_text().strip()
+
+
+def open_keyring(text: str, settings: Settings, ids: Ids, report: Callable[[str], None] = print) -> Keyring:
     """The keyring; a text that is none is a setting to mend."""
     given = settings.secret_keys.get_secret_value()
+    reader = KeyringReader(settings.secret_keys_file if given else keyring_path(settings))
+    missing: set[str] = set()
+
+    def tell_missing(key_id: str) -> None:
+        """Once for each key: a call that needs it may be repeated for a long time."""
+        if key_id not in missing:
+            missing.add(key_id)
+            report(f"a stored value was sealed with key {key_id}, which is not in the keyring: calls that need it answer 503 until it is")
+
     try:
-        return Keyring(text, ids.bytes)
+        return Keyring(text, ids.bytes, read_changed=reader.changed, tell_missing=tell_missing)
     except ValueError as error:  # names positions and key ids, never key material
         raise BadSettings(f"{'SERVICE_SECRET_KEYS' if given else settings.data / 'keyring'}: {error}") from None
 

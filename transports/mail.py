@@ -10,4 +10,4 @@ from transports.settings import Settings
 def open_mail(settings: Settings) -> MailTransport:
     """Nothing is connected before the first mail."""
     address = settings.smtp_url.get_secret_value()
-    return SmtpMail(smtp_settings(address, settings.mail_from), SystemClock()) if address else ConsoleMail()
+    return SmtpMail(smtp_settings(address, settings.mail_from), SystemClock(), ca_file=settings.ca_file) if address else ConsoleMail()

@@ -1,9 +1,13 @@
 """What Prometheus reads: depth and lag from the database, right whichever replica is asked, and what this process has counted."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+import anyio
+
 from clients.outside_system import OutsideSystem
+from operations.services.issuing.obstacles import NOT_LOOKED_INTO, REASONS
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
 from storage.depth import REFUNDS, REPORTS, UNFINISHED, UNRESOLVED, Depth, depth
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 # No organisation, endpoint or line is a label: whoever reads metrics is not to learn who the tenants are.
+STORE_SECONDS = 2.0
+"""For the database to say what waits; what is left of a scrape's own time limit is for the answer."""
 TYPE = "text/plain; version=1.0.0; charset=utf-8; escaping=underscores"
 
 
@@ -39,10 +45,9 @@ class Metrics:
         from prometheus_client.exposition import generate_latest  # only when asked for: start-up time
 
         now = self._clock.now()
-        try:
+        found: Depth | None = None
+        with suppress(StoreUnavailable), anyio.move_on_after(STORE_SECONDS):
             found = await self._store.read(depth, now_ms=int(now * 1000))
-        except StoreUnavailable:
-            found = None
         known = [*of_database(found, now), *of_process(self._tally), *of_systems(self._systems)]
         return generate_latest(Reading(known if self._served is None else [*known, *of_server(self._served)]))
 
@@ -71,6 +76,8 @@ def of_database(found: Depth | None, now: float) -> "Iterable[Metric]":
         yield gauge("reseller_deliveries_failed", "Deliveries that ended without success", found.failed)
         yield gauge("reseller_delivery_lag_seconds", "Age of the oldest due delivery; 0 when none is due", max(0.0, lag))
         yield by("reseller_issuances_unresolved", "Issuances and releases whose end is not known yet", "state", states(found))
+        reasons = {reason: float(found.obstacles.get(reason, 0)) for reason in (NOT_LOOKED_INTO, *REASONS)}
+        yield by("reseller_issuances_unsettled", "Issuances of unknown outcome by what keeps them from being settled", "reason", reasons)
         yield gauge("reseller_issuance_unresolved_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *ages]))
         yield by("reseller_orders_unfinished", "Orders and top-ups that were paid and have not ended", "status", statuses(found))
         yield gauge("reseller_order_unfinished_age_seconds", "Age of the oldest of them; 0 when there is none", max([0.0, *waits]))

@@ -12,4 +12,5 @@ def open_model(settings: Settings, clock: Clock) -> ModelClient | None:
     if not settings.model_url:
         return None
     system = OutsideSystem("model", clock, most_waiting=settings.most_waiting)
-    return ModelClient(ModelSettings(settings.model_url, settings.model_name, settings.model_key.get_secret_value()), clock, system)
+    reached = ModelSettings(settings.model_url, settings.model_name, settings.model_key.get_secret_value(), settings.ca_file)
+    return ModelClient(reached, clock, system)

@@ -72,7 +72,8 @@ def open_payments(settings: Settings, clock: Clock, ids: Ids, base_url: str, rep
             report=report,
         )
         return PaymentWay(simulated_processor(sandbox, system), sandbox, system)
-    return PaymentWay(ProcessorClient(processor_settings(settings), Outbound(PROCESSOR_LIMITS), system=system), None, system)
+    outbound = Outbound(PROCESSOR_LIMITS, ca_file=settings.ca_file)
+    return PaymentWay(ProcessorClient(processor_settings(settings), outbound, system=system), None, system)
 
 
 def processor_settings(settings: Settings) -> ProcessorSettings:

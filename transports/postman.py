@@ -14,7 +14,7 @@ from clients.mail.letter import Attachment, Letter, MailFailed, MailTransport
 from operations.services.issuing.qr_picture import picture
 from operations.services.people.letters import open_letter
 from registry.clock import Clock
-from registry.errors import StoreUnavailable
+from registry.errors import KeyUnknown, StoreUnavailable
 from registry.ids import Ids
 from storage.mail import Waiting, defer_mail, drop_mail, take_mails
 from storage.secrets.sealing import Keyring
@@ -26,8 +26,9 @@ BATCH = 10
 # Choice: the last pause is repeated until the mail's own time is over: an invitation outlives a night without a mail server.
 RETRIES = (5.0, 30.0, 120.0, 300.0, 900.0)
 EXPIRED = "a mail was not sent in the time it was good for"
-Outcome = Literal["sent", "given up", "later"]
-SEALED = "it cannot be opened: the key that sealed it is not in the keyring, or the row was changed"
+Outcome = Literal["sent", "given up", "later", "unopened"]
+SEALED = "it cannot be opened: the row was changed"
+KEY_MISSING = "the key that sealed it is not in the keyring of this process"
 
 
 class Postman:
@@ -105,16 +106,19 @@ class Postman:
         return "sent"
 
     def _opened(self, mail: Waiting) -> Letter:
-        """The mail in clear; one that does not open now would not open the next time."""
+        """The mail in clear. One that was changed never opens; one whose key is missing here may be opened by another process, or later."""
         from cryptography.exceptions import InvalidTag  # slow to import
 
         try:
             return whole(open_letter(mail.id, mail.sealed, self._keyring))
+        except KeyUnknown:
+            raise MailFailed(KEY_MISSING) from None
         except (ValueError, InvalidTag):
             raise MailFailed(SEALED, final=True) from None
 
     async def _failed(self, mail: Waiting, token: str, failed: MailFailed, now: float) -> Outcome:
         """Try again later, unless it is no use: never a word of whom it was for."""
+        opened = str(failed) != KEY_MISSING
         if failed.final:
             self._report(f"{mail.id} is given up: {failed}")
             await self._store.write(drop_mail, mail=mail.id, token=token)
@@ -122,7 +126,7 @@ class Postman:
         self._report(f"{mail.id} is tried again: {failed}")
         pause = RETRIES[min(mail.attempts, len(RETRIES)) - 1]
         await self._store.write(defer_mail, mail=mail.id, token=token, at=now + pause)
-        return "later"
+        return "later" if opened else "unopened"  # which says nothing of the mail server, so that the mails behind it are sent
 
     def _away(self, error: StoreUnavailable) -> None:
         self._report(f"the store is unavailable, mails wait: {error.message}")

@@ -27,7 +27,7 @@ from registry.ports import SharedSecrets, Site
 from storage.calls.claims import forget_claims
 from storage.calls.journal import StoreJournal
 from storage.calls.quota import QuotaBlocks
-from storage.calls.replicas import LEASE_SECONDS, leave, renew
+from storage.calls.replicas import LEASE_SECONDS, leave, renew, running_keys
 from storage.issuing.reconciling import held_issuances
 from storage.migrate import ensure_current
 from storage.people.accounts import leave_simulation
@@ -39,17 +39,19 @@ from storage.webhooks.listener import open_listener
 from transports.base_url import as_browsers_write
 from transports.data_directory import make_data_directory
 from transports.issuance_chores import reconciliation, recovery
-from transports.keyring_check import checked_keyring
+from transports.keyring_check import checked_keyring, refuse_conflict, refuse_conflict_at
 from transports.mail import open_mail
 from transports.mcp.settings import McpSettings
 from transports.model import open_model
 from transports.payments import DEMO_PAYEE, PaymentWay, open_payments
 from transports.postman import Postman
+from transports.readiness import Readiness
 from transports.report_chores import report_chores
 from transports.retention import retention
 from transports.sessions import sessions_of
-from transports.settings import Settings
+from transports.settings import BadSettings, Settings
 from transports.shop_chores import shop_chores
+from transports.source_revision import build_sha
 from transports.upstream import DEMO_ACCOUNT, SPARE_ACCOUNTS, Way, open_way
 from transports.worker import Worker
 
@@ -75,8 +77,11 @@ class Service:
     systems: Sequence[OutsideSystem]
     """The outside systems that requests wait for."""
     report: Callable[[str], None]
+    readiness: Readiness
     keyring_text: str = field(repr=False)
     renewed: float = 0.0
+    rows_wait: bool = False
+    """The last flush found no store, and that was reported."""
 
     @property
     def store(self) -> Store:
@@ -100,8 +105,14 @@ class Service:
 
     async def start(self, *, seed: bool) -> Demo | None:
         """Say that this process lives; with `seed`, give an empty database its demo data where that is switched on."""
-        await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
-        self.renewed = self.clock.monotonic()
+        await self.renew_lease()
+        others = [each for each in await self.store.read(running_keys, now=self.clock.now()) if each.id != self.journal.replica]
+        try:
+            # Once more, now that the others see this process: of two that start at once with different keyrings one is refused.
+            refuse_conflict(self.pipeline.deps.keyring, others, self.clock.now())
+        except BadSettings:
+            await self.store.write(leave, replica=self.journal.replica, now=self.clock.now())
+            raise
         left = await rebind_esims(self.store, self.pipeline.deps.keyring)
         if left:
             self.report(
@@ -137,16 +148,26 @@ class Service:
             await anyio.sleep(FLUSH_SECONDS)
             await self.flush()
 
+    async def renew_lease(self) -> None:
+        """Say that this process lives, and which encryption keys it knows: also those that the keyring's file has gained."""
+        keyring = self.pipeline.deps.keyring
+        if gained := keyring.learn():
+            self.report(f"the keyring's file has gained key {', '.join(gained)}, which opens from now on")
+        await self.store.write(renew, replica=self.journal.replica, now=self.clock.now(), key_ids=keyring.key_ids)
+        self.renewed = self.clock.monotonic()
+
     async def flush(self) -> None:
         """Write what is buffered, and renew the lease in time."""
         try:
             await self.journal.flush()
             await self.directory.flush()
             if self.clock.monotonic() - self.renewed > LEASE_SECONDS / 3:
-                await self.store.write(renew, replica=self.journal.replica, now=self.clock.now())
-                self.renewed = self.clock.monotonic()
+                await self.renew_lease()
+            self.rows_wait = False
         except StoreUnavailable as error:
-            self.report(f"the store is unavailable, buffered rows wait: {error.message}")
+            if not self.rows_wait:
+                self.report(f"the store is unavailable, buffered rows wait: {error.message}")
+            self.rows_wait = True
 
     async def stop(self) -> None:
         """Write what is left, send what is due, give leased quota back, close everything."""
@@ -193,12 +214,13 @@ def secrets_of(settings: Settings, ids: Ids) -> SharedSecrets:
     )
 
 
-def opened(settings: Settings, ids: Ids, report: Callable[[str], None]) -> tuple[str, Keyring, Store]:
+def opened(settings: Settings, clock: Clock, ids: Ids, report: Callable[[str], None]) -> tuple[str, Keyring, Store]:
     """The keys and the database, migrated where it is ours alone."""
     make_data_directory(settings, report)
     text, keyring = checked_keyring(settings, ids, report)
     ensure_current(settings.store_url)
-    return text, keyring, open_store(settings.store_url, pool=settings.database_pool)
+    refuse_conflict_at(settings.store_url, keyring, clock.now())
+    return text, keyring, open_store(settings.store_url, pool=settings.database_pool, report=report)
 
 
 def make_deps(
@@ -224,8 +246,9 @@ def make_deps(
         ids=ids,
         site=pace.site,
         secrets=secrets,
-        build=Build(VERSION, settings.build_sha),
+        build=Build(VERSION, build_sha(settings.build_sha)),
         webhook_exempt=settings.webhook_allow_nets,
+        webhook_private=settings.webhook_private,
         wake_worker=rings[0],
         post=rings[1],
         toolsets=tuple(CATALOGUE.names()),
@@ -256,10 +279,10 @@ def build_service(
     """Open the store (migrating an embedded one) and wire everything to it. `apart`: no door of this process issues anything."""
     clock = clock or SystemClock()
     ids, bell, letter_bell = ids or SystemIds(clock), Bell(), Bell()
-    keyring_text, keyring, store = opened(settings, ids, report)
+    keyring_text, keyring, store = opened(settings, clock, ids, report)
     site = site_of(settings, base_url)
-    pace = Pace(replace(Limits(), burst_enabled=settings.burst_limit), site, clock)
-    secrets, outbound, sender = secrets_of(settings, ids), Outbound(), Sender(clock, exempt=settings.webhook_allow_nets)
+    pace = Pace(replace(Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit), site, clock)
+    secrets, outbound, sender = secrets_of(settings, ids), Outbound(ca_file=settings.ca_file), make_sender(settings, clock)
     blocks, directory = QuotaBlocks(store, pace.limits.quota_block), StoreDirectory(store)
     journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
     way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}")
@@ -287,7 +310,13 @@ def build_service(
     )
     deps.inside.open(pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}"))
     parts = (worker, postman, outbound, sender, way, payments, systems)
-    return Service(settings, pipeline, directory, journal, blocks, *parts, report, keyring_text)
+    readiness = Readiness(store, keyring, clock, deps.build, report)
+    return Service(settings, pipeline, directory, journal, blocks, *parts, report, readiness, keyring_text)
+
+
+def make_sender(settings: Settings, clock: Clock) -> Sender:
+    """Posts to receivers, public ones and those that the settings open."""
+    return Sender(clock, exempt=settings.webhook_allow_nets, private=settings.webhook_private, ca_file=settings.ca_file)
 
 
 class Bell:

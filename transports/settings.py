@@ -4,25 +4,43 @@ Our own thirty lines instead of pydantic-settings, whose import alone costs a th
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 
-from registry.limits import Tier
+from clients.webhooks.private_receivers import RANGES, PrivateReceivers, lies_in, parse_private_receivers
+from registry.limits import TIERS, Tier, TierLimits
 from transports.base_url import is_readable
 from transports.file_access import writable_by_others
 
 PREFIX = "SERVICE_"
+ENV_FILE = ".env"
+LIMIT_RANGES = {"calls_per_day": 1_000_000_000, "burst_per_second": 100_000, "burst_size": 1_000_000, "ai_calls_per_day": 1_000_000}
+OWN_NAMES = (".internal", ".local", ".localdomain", ".home.arpa", ".svc", ".cluster.local")
 ATOM, LABEL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+", r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 MAILBOX = rf"(?=[^@]{{1,64}}@[^@>]{{1,253}}>?$){ATOM}(?:\.{ATOM})*@{LABEL}(?:\.{LABEL})*"
 MAIL_FROM = re.compile(rf"[^<>@\x00-\x1f\x7f]{{0,64}}<{MAILBOX}>|{MAILBOX}")
 SMTP_URL = re.compile(r"smtps?://(?:[^:@/?#\[\]\s]+(?::[^:@/?#\[\]\s]*)?@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?/?")
 SHARED_SECRETS = ("internal_api_key", "storefront_api_key", "bridge_webhook_secret")
 SHORTEST_SECRET = 16
+DRAIN_SECONDS = 5
 PROCESSOR_KEY = re.compile(r"(sk|rk)_(test|live)_[A-Za-z0-9_]{8,240}")
 PROCESSOR_SECRET = re.compile(r"whsec_[A-Za-z0-9+/=_-]{8,240}")
 HTTPS_IN_PRODUCTION = (
@@ -68,6 +86,32 @@ def words(text: str) -> tuple[str, ...]:
 def networks(value: object) -> object:
     """Comma-separated networks."""
     return tuple(ip_network(part) for part in words(value)) if isinstance(value, str) else value
+
+
+def private_receivers(value: object) -> object:
+    """Comma-separated private networks and host names."""
+    return parse_private_receivers(words(value)) if isinstance(value, str) else value
+
+
+def tier_limits(tier: Tier) -> Callable[[object], object]:
+    """Reads `name=number` pairs by comma over the limits that the tier has by itself."""
+
+    def read(value: object) -> object:
+        """The limits; a name or a number that cannot be is refused."""
+        if not isinstance(value, str):
+            return value
+        given: dict[str, float] = {}
+        for pair in words(value):
+            name, _, number = (part.strip() for part in pair.partition("="))
+            if name not in LIMIT_RANGES:
+                raise ValueError(f"{name[:40]!r} is no limit; there are {', '.join(LIMIT_RANGES)}, each as name=number, by comma")
+            most = LIMIT_RANGES[name]
+            if not (re.fullmatch(r"[0-9]{1,12}", number) and 1 <= int(number) <= most):
+                raise ValueError(f"{name} must be a whole number from 1 to {most}")
+            given[name] = int(number)
+        return replace(TIERS[tier], **given)
+
+    return read
 
 
 def stripped(secret: SecretStr) -> SecretStr:
@@ -120,10 +164,20 @@ class Settings(BaseModel):
     )
     model_url: str = Field("", description="address of an OpenAI-compatible model, ending before /chat/completions; empty: there is none")
     model_key: Secret = Field(EMPTY, description="its API key; empty for a model that asks for none")
+    model_plain_http: bool = Field(
+        False, description="true lets SERVICE_MODEL_URL be http in production, at a private address or a name of your own network"
+    )
     model_name: Words = Field((), description="names of the models there that may be asked, comma-separated, the default one first")
     sandbox_seed: int = Field(1, ge=0, description="which simulated network, where none is configured")
     webhook_allow_nets: Annotated[tuple[Network, ...], BeforeValidator(networks)] = Field(
         (), description="networks that webhooks may reach although they are not public; never in production"
+    )
+    webhook_private: Annotated[InstanceOf[PrivateReceivers], BeforeValidator(private_receivers)] = Field(
+        PrivateReceivers(),
+        description="private networks and host names that webhooks may reach of organisations that `reseller org allow-private` names",
+    )
+    ca_file: Path | None = Field(
+        None, description="PEM file of your own certificate authorities, trusted beside the public ones for every outside system"
     )
     auth_issuer: str = Field("", description="issuer of session tokens")
     auth_jwks_url: str = Field("", description="where the issuer publishes its keys")
@@ -142,15 +196,30 @@ class Settings(BaseModel):
     )
     upgrade_url: str = Field("", description="where a caller buys a larger tier")
     connect_url: str = Field("", description="where an organisation connects its upstream account")
+    limits_free: Annotated[InstanceOf[TierLimits], BeforeValidator(tier_limits(Tier.FREE))] = Field(
+        TIERS[Tier.FREE], description="limits of the tier free, any of calls_per_day=, burst_per_second=, burst_size=, ai_calls_per_day="
+    )
+    limits_pro: Annotated[InstanceOf[TierLimits], BeforeValidator(tier_limits(Tier.PRO))] = Field(
+        TIERS[Tier.PRO], description="limits of the tier pro, written alike"
+    )
+    limits_enterprise: Annotated[InstanceOf[TierLimits], BeforeValidator(tier_limits(Tier.ENTERPRISE))] = Field(
+        TIERS[Tier.ENTERPRISE], description="limits of the tier enterprise, written alike"
+    )
     burst_limit: bool = Field(True, description="false switches the burst limiter off, for load tests")
     demo: bool | None = Field(None, description="demo data in an empty database; default: on outside production")
     worker: bool | None = Field(None, description="run the worker inside serve; default: on with SQLite")
+    drain_seconds: int | None = Field(
+        None,
+        ge=0,
+        le=60,
+        description="seconds a server takes requests after SIGTERM, while /health/ready says 503; default: 5 in production, else 0",
+    )
     delivery_lease_seconds: int = Field(
         60, ge=5, le=600, description="a dead worker's deliveries are taken over after it; under 20 a slow receiver may get one twice"
     )
     metrics_port: int = Field(0, ge=0, le=65535, description="port of GET /metrics for Prometheus; 0: none")
     metrics_host: str = Field("127.0.0.1", description="address of GET /metrics; it has no key, so keep it private")
-    build_sha: str = Field("unknown", description="source revision shown by /health")
+    build_sha: str = Field("unknown", description="source revision shown by /health; unset in a git checkout: its commit")
     mcp_state_keys: Secret = Field(EMPTY, description="keys that seal MCP request state, new,old; default: derived from the keyring")
     mcp_edge: bool = Field(True, description="false answers every MCP call through the whole SDK, at three times the cost")
     limit_concurrency: int = Field(512, ge=1, description="connections served at once")
@@ -174,8 +243,25 @@ class Settings(BaseModel):
         check_upstream(self)
         check_payments(self)
         check_model(self)
+        check_ca_file(self.ca_file)
         check_shared_secrets(self)
         return self
+
+    _secret_keys_file: Path | None = PrivateAttr(None)
+
+    @property
+    def secret_keys_file(self) -> Path | None:
+        """The file that SERVICE_SECRET_KEYS was read from; None where it stands in the environment, or nowhere."""
+        return self._secret_keys_file
+
+    def note_secret_keys_file(self, path: Path | None) -> None:
+        """Remembers it, once, while the settings are read."""
+        self._secret_keys_file = path
+
+    @property
+    def tiers(self) -> Mapping[Tier, TierLimits]:
+        """What each tier may use."""
+        return {Tier.FREE: self.limits_free, Tier.PRO: self.limits_pro, Tier.ENTERPRISE: self.limits_enterprise}
 
     @property
     def simulates_payments(self) -> bool:
@@ -187,6 +273,12 @@ class Settings(BaseModel):
         """The service's share; where payments are simulated one per cent, so that there is something to see."""
         default = 100 if self.simulates_payments else 0
         return default if self.platform_fee_bps is None else self.platform_fee_bps
+
+    @property
+    def drain(self) -> int:
+        """Seconds from SIGTERM until the server takes no more connections; nobody waits for a load balancer outside production."""
+        default = DRAIN_SECONDS if self.env == "production" else 0
+        return default if self.drain_seconds is None else self.drain_seconds
 
     @property
     def own_identity(self) -> bool:
@@ -228,6 +320,8 @@ def check_production(settings: Settings) -> None:
         raise ValueError("SERVICE_DEMO is for trying things out; production does not start with it")
     for name in HTTPS_IN_PRODUCTION:
         address: str = getattr(settings, name)
+        if name == "model_url" and settings.model_plain_http and is_inside(address):
+            continue
         if address and not address.startswith("https://"):
             raise ValueError(f"{PREFIX}{name.upper()} must start with https:// in production; tokens and keys travel over it")
 
@@ -312,6 +406,31 @@ def check_model(settings: Settings) -> None:
         raise ValueError("SERVICE_MODEL_NAME must be names of letters, digits and ._:/@+- with at most 100 characters; several by comma")
 
 
+def check_ca_file(path: Path | None) -> None:
+    """It holds certificates, or every call outside would fail."""
+    if path is None:
+        return
+    import ssl  # only where it is set: start-up budget
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = (
+            "it has no certificate in PEM form" if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None) or "not a file"
+        )
+        raise ValueError(f"SERVICE_CA_FILE: {path} cannot be read ({reason})") from None
+
+
+def is_inside(address: str) -> bool:
+    """Whether the host of an address lies in one's own network: a private or loopback address, or a name that no public DNS has."""
+    host = (urlsplit(address).hostname or "").rstrip(".")
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(OWN_NAMES))
+    return found.is_loopback or lies_in(found, RANGES)
+
+
 def check_shared_secrets(settings: Settings) -> None:
     """Whoever guesses one is the bridge or the storefront."""
     for name in SHARED_SECRETS:
@@ -366,9 +485,18 @@ def load_settings(environment: Mapping[str, str], *, env_file: Path | None = Non
         first = error.errors(include_url=False, include_input=False)[0]
         name = PREFIX + str(first["loc"][0]).upper() if first["loc"] else ""
         raise BadSettings(f"{name}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")) from None
+    settings.note_secret_keys_file(None if "SERVICE_SECRET_KEYS" in environment else file_of("SERVICE_SECRET_KEYS", env_file, directory))
     if settings.env == "production":
         refuse_open_files([] if env_file is None else [env_file], directory)
     return settings
+
+
+def file_of(name: str, env_file: Path | None, directory: str | None) -> Path | None:
+    """The file that a setting is read from where the environment does not have it; the secrets directory comes before .env."""
+    secrets = [path for path in Path(directory).iterdir() if path.is_file() and path.name.upper() == name] if directory else []
+    if secrets:
+        return secrets[-1]
+    return env_file if env_file is not None and env_file.is_file() and name in read_file(env_file) else None
 
 
 def refuse_open_files(files: Sequence[Path], directory: str | None) -> None:

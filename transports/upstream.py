@@ -67,7 +67,8 @@ def open_way(settings: Settings, clock: Clock, push_url: str) -> Way:
     """Nothing is connected or simulated before the first call. A simulated network sends its notifications to `push_url`."""
     if settings.ocs_url:
         wire, most = ocs_settings(settings), settings.most_waiting
-        return Way(OcsPool(Outbound(ocs_limits(wire)), wire, clock, most_waiting=most), settings.ocs_token.get_secret_value(), None)
+        pool = OcsPool(Outbound(ocs_limits(wire), ca_file=settings.ca_file), wire, clock, most_waiting=most)
+        return Way(pool, settings.ocs_token.get_secret_value(), None)
     issued: list[IssuanceRow] = []
     simulation = simulated(settings, clock, push_url, issued)
     pool = simulated_pool(simulation.sandbox, clock, settings.ocs_concurrency, settings.most_waiting)
@@ -85,6 +86,7 @@ def ocs_settings(settings: Settings) -> OcsSettings:
         zone_key=settings.ocs_zone_key,
         profile_key=settings.ocs_profile_key,
         legacy_expiry=settings.ocs_legacy_expiry,
+        ca_file=settings.ca_file,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 
+from clients.authorities import authorities
 from clients.failure import OutboundFailed
 from clients.http import Outbound, OutboundLimits, Reply
 from clients.identity.redirects import BadRedirect, check_redirects
@@ -18,6 +19,7 @@ from clients.webhooks.url import BadUrl, check_url
 
 if TYPE_CHECKING:
     import ssl
+    from pathlib import Path
 
     import aiohttp
 
@@ -63,9 +65,14 @@ class ClientDocuments:
         exempt: Sequence[Network] = (),
         lookup: Lookup | None = None,
         tls: ssl.SSLContext | None = None,
+        ca_file: Path | None = None,
     ) -> None:
-        """`exempt` opens networks for local servers; `lookup` replaces DNS, `tls` the trusted authorities."""
+        """`exempt` opens networks for local servers; `lookup` replaces DNS, `tls` the trusted authorities.
+
+        `ca_file` names authorities that are trusted beside the public ones.
+        """
         self._now, self._exempt, self._lookup, self._tls = now, tuple(exempt), lookup or Lookups(), tls
+        self._ca_file = ca_file
         self._kept: OrderedDict[str, Kept] = OrderedDict()
 
     async def get(self, client_id: str) -> ClientDocument:
@@ -95,12 +102,8 @@ class ClientDocuments:
             await outbound.aclose()
 
     def _trusted(self) -> ssl.SSLContext:
-        """The authorities are read once."""
-        if self._tls is None:
-            import httpx  # start-up budget
-
-            self._tls = httpx.create_ssl_context(trust_env=False)
-        return self._tls
+        """The authorities that are given, or those of every outside system."""
+        return self._tls or authorities(self._ca_file)
 
     def _connector(self, limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:
         from clients.webhooks.connector import vetted_connector  # these two import aiohttp: start-up budget

@@ -16,6 +16,7 @@ from email.mime.application import MIMEApplication
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from email.utils import format_datetime, formataddr
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -30,7 +31,7 @@ SECONDS = 20.0
 SUBMISSION, SUBMISSION_TLS = 587, 465
 Message: TypeAlias = MIMEText | MIMEMultipart
 MAILBOX = re.compile(r"[^\s<>()\[\]\\,;:@\"]{1,64}@[A-Za-z0-9.-]{1,253}", re.ASCII)
-UNTRUSTED = "the mail server's certificate is not trusted; SSL_CERT_FILE names the authorities that are"
+UNTRUSTED = "the mail server's certificate is not trusted; SERVICE_CA_FILE names authorities of your own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,18 @@ def smtp_settings(server: str, sender: str) -> SmtpSettings:
 class SmtpMail:
     """Hands letters to a mail server, one connection each: mails are rare."""
 
-    def __init__(self, settings: SmtpSettings, clock: Clock, *, tls: ssl.SSLContext | None = None, seconds: float = SECONDS) -> None:
-        """`tls` replaces the trusted authorities."""
+    def __init__(
+        self,
+        settings: SmtpSettings,
+        clock: Clock,
+        *,
+        tls: ssl.SSLContext | None = None,
+        ca_file: Path | None = None,
+        seconds: float = SECONDS,
+    ) -> None:
+        """`tls` replaces the trusted authorities; `ca_file` names some that are trusted beside the machine's own."""
         self._settings, self._clock, self._tls, self._seconds = settings, clock, tls, seconds
+        self._ca_file = ca_file
 
     async def send(self, letter: Letter, id: str) -> None:
         """Hand one letter over."""
@@ -110,7 +120,7 @@ class SmtpMail:
         import aiosmtplib
 
         settings = self._settings
-        self._tls = self._tls or ssl.create_default_context()
+        self._tls = self._tls or trusted(self._ca_file)
         return aiosmtplib.SMTP(
             hostname=settings.host,
             port=settings.port,
@@ -123,6 +133,14 @@ class SmtpMail:
             tls_context=self._tls,
             timeout=self._seconds,
         )
+
+
+def trusted(ca_file: Path | None) -> ssl.SSLContext:
+    """The machine's authorities, which SSL_CERT_FILE replaces, and the operator's own."""
+    context = ssl.create_default_context()
+    if ca_file is not None:
+        context.load_verify_locations(cafile=ca_file)
+    return context
 
 
 def why(error: aiosmtplib.SMTPException | OSError | ValueError) -> MailFailed:

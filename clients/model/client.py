@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
+from clients.authorities import authorities
 from clients.model.failure import ModelError, ModelFailure, translated
 from clients.model.port import Delta, Message, ToolCall, ToolSpec
 from clients.model.settings import ModelSettings
@@ -117,7 +118,7 @@ def opened(settings: ModelSettings) -> openai.AsyncOpenAI:
     from clients.model.transport import Bounded
 
     seconds = httpx2.Timeout(settings.turn_seconds, connect=settings.connect_seconds)
-    sockets = httpx2.AsyncHTTPTransport(trust_env=False)
+    sockets = httpx2.AsyncHTTPTransport(verify=authorities(settings.ca_file), trust_env=False)
     return openai.AsyncOpenAI(
         api_key=settings.key or NO_KEY,
         base_url=settings.url,

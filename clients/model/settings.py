@@ -1,6 +1,7 @@
 """Where the model is, and how long and how much is listened to."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +12,8 @@ class ModelSettings:
     names: tuple[str, ...]
     key: str = field(default="", repr=False)
     """Empty: it asks for none."""
+    ca_file: Path | None = None
+    """Authorities that are trusted beside the public ones."""
     connect_seconds: float = 5.0
     first_seconds: float = 60.0
     """To the first piece of a turn: a model may think for long before it says something."""

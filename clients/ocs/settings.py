@@ -1,6 +1,7 @@
 """How the charging system is reached; read once, never changed."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 
@@ -23,5 +24,7 @@ class OcsSettings:
     profile_key: str = "networkProfileId"
     legacy_expiry: bool = False
     """Whether the server still wants the parameter names of before December 2025 when an expiry is changed."""
+    ca_file: Path | None = None
+    """Authorities that are trusted beside the public ones."""
     backoff_seconds: float = 0.5
     """How long a read waits before it asks again after the traffic limit."""

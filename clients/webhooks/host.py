@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address
 
 from clients.webhooks.addresses import Address, Network, allowed, exempted
+from clients.webhooks.private_receivers import PrivateReceivers
 
 LOOPBACK_NAME = "localhost"
 LOOPBACKS: tuple[Address, ...] = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
@@ -32,6 +33,12 @@ def check_host(host: str, exempt: Sequence[Network]) -> bool:
         return True
     _check_name(name)
     return False
+
+
+def is_private(host: str, private: PrivateReceivers) -> bool:
+    """Whether the operator opened this host: by its name, or as an address in a network that was opened."""
+    name = canonical_host(host)
+    return private.names(name) or private.reaches(name, None if private.names(name) else name)
 
 
 def canonical_host(host: str) -> str:

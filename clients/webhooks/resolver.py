@@ -7,21 +7,28 @@ from collections.abc import Sequence
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from clients.webhooks.addresses import Network, vet
-from clients.webhooks.host import LOOPBACK_NAME, loopbacks
+from clients.webhooks.host import LOOPBACK_NAME, canonical_host, loopbacks
 from clients.webhooks.lookups import Lookup
+from clients.webhooks.private_receivers import PrivateReceivers
 
 
 class VettingResolver(AbstractResolver):
     """One lookup per connection, every answer checked, only checked numeric addresses handed on."""
 
-    def __init__(self, exempt: Sequence[Network], lookup: Lookup) -> None:
+    def __init__(self, exempt: Sequence[Network], lookup: Lookup, private: PrivateReceivers | None = None) -> None:
+        """`private`: what is opened in the operator's own network; None: nothing."""
         self._exempt = exempt
         self._lookup = lookup
+        self._private = private
 
     async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list[ResolveResult]:
         """Raise `Blocked` unless every address is allowed. Both families always: a denied one spoils the name."""
         addresses = await self._addresses(host)
-        vet(addresses, self._exempt)
+        name, private = canonical_host(host), self._private
+        inside = [] if private is None else [each for each in addresses if private.reaches(each, name)]
+        outside = [each for each in addresses if each not in inside]
+        if outside or not inside:
+            vet(outside, self._exempt)
         return [_result(host, port, address) for address in addresses]
 
     async def close(self) -> None:

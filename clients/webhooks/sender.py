@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from clients.failure import OutboundFailed
 from clients.http import Outbound, OutboundLimits, Reply
 from clients.webhooks.lookups import Lookup, Lookups
+from clients.webhooks.private_receivers import PrivateReceivers
 from clients.webhooks.retry_after import retry_after_seconds
 from clients.webhooks.url import BadUrl, check_url
 from registry.clock import Clock
 
 if TYPE_CHECKING:
     import ssl
+    from pathlib import Path
 
     import aiohttp
 
@@ -54,24 +56,41 @@ class Sender:
         clock: Clock,
         *,
         exempt: Sequence[Network] = (),
+        private: PrivateReceivers | None = None,
         limits: OutboundLimits = SENDER_LIMITS,
         lookup: Lookup | None = None,
         tls: ssl.SSLContext | None = None,
+        ca_file: Path | None = None,
     ) -> None:
-        """`exempt` opens networks for local receivers; `lookup` replaces DNS, `tls` the trusted authorities."""
+        """`exempt` opens networks for local receivers, `private` some of the operator's own network for posts that say so.
+
+        `lookup` replaces DNS, `tls` the trusted authorities; `ca_file` names some beside the public ones.
+        """
         self._clock = clock
         self._exempt = tuple(exempt)
         # What a URL may be does not change while the exemptions do not; a refusal is never kept.
         self._check = lru_cache(maxsize=URLS_REMEMBERED)(partial(check_url, exempt=self._exempt))
         self._lookup = lookup or Lookups()
-        self._outbound = Outbound(limits, connector=self._connector, tls=tls)
+        self._private = private or None
+        self._outbound = Outbound(limits, connector=partial(self._connector, private=None), tls=tls, ca_file=ca_file)
+        # A client of its own: what one may reach is never decided by a flag that another post may have left.
+        self._inside = Outbound(limits, connector=partial(self._connector, private=self._private), tls=tls, ca_file=ca_file)
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempt:
-        """Deliver once. Never raises for what the receiver, its name or its network does."""
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool = False) -> Attempt:
+        """Deliver once. Never raises for what the receiver, its name or its network does.
+
+        `private`: the organisation may have receivers in the operator's own network.
+        """
         started = self._clock.monotonic()
+        inside = private and self._private is not None
         try:
-            self._check(url)  # again: the exemptions may have changed since the URL was registered
-            reply = await self._outbound.exchange("POST", url, headers=headers, content=body, keep=MOST_BODY_READ)
+            # Again: what is opened may have changed since the URL was registered.
+            if inside:
+                check_url(url, self._exempt, self._private)
+            else:
+                self._check(url)
+            outbound = self._inside if inside else self._outbound
+            reply = await outbound.exchange("POST", url, headers=headers, content=body, keep=MOST_BODY_READ)
         except BadUrl:
             return Attempt("blocked", None, self._since(started))
         except OutboundFailed as error:
@@ -81,6 +100,7 @@ class Sender:
     async def aclose(self) -> None:
         """Close what is open."""
         await self._outbound.aclose()
+        await self._inside.aclose()
 
     def _judge(self, reply: Reply, milliseconds: int) -> Attempt:
         """Only 2xx counts; a redirect is a failure like any other."""
@@ -92,9 +112,9 @@ class Sender:
     def _since(self, started: float) -> int:
         return round((self._clock.monotonic() - started) * 1000)
 
-    def _connector(self, limits: OutboundLimits, tls: ssl.SSLContext) -> aiohttp.BaseConnector:
+    def _connector(self, limits: OutboundLimits, tls: ssl.SSLContext, *, private: PrivateReceivers | None) -> aiohttp.BaseConnector:
         from clients.webhooks.connector import vetted_connector  # these two import aiohttp: start-up budget
         from clients.webhooks.resolver import VettingResolver
 
-        resolver = VettingResolver(self._exempt, self._lookup)
-        return vetted_connector(limits, tls, self._exempt, resolver)
+        resolver = VettingResolver(self._exempt, self._lookup, private)
+        return vetted_connector(limits, tls, self._exempt, resolver, private)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from clients.webhooks.addresses import Network
-from clients.webhooks.host import BadHost, canonical_host, check_host, is_loopback
+from clients.webhooks.host import BadHost, canonical_host, check_host, is_loopback, is_private
+from clients.webhooks.private_receivers import PrivateReceivers
 
 LONGEST_URL = 2048
 WEB_PORTS = (80, 443)
@@ -24,8 +25,12 @@ class BadUrl(ValueError):
         self.reason = reason
 
 
-def check_url(url: str, exempt: Sequence[Network] = ()) -> None:
-    """Accept an absolute https URL of a public host; plain http only for a host the operator exempted."""
+def check_url(url: str, exempt: Sequence[Network] = (), private: PrivateReceivers | None = None) -> None:
+    """Accept an absolute https URL of a public host; plain http only for a host the operator exempted.
+
+    `private`: what else is accepted, in the operator's own network. Choice: over TLS as everywhere; SERVICE_CA_FILE names the
+    operator's own authority.
+    """
     _check_text(url)
     shape = _SHAPE.fullmatch(url)
     if shape is None or not shape["authority"]:
@@ -36,7 +41,7 @@ def check_url(url: str, exempt: Sequence[Network] = ()) -> None:
         raise BadUrl("a fragment (#...) is never sent to a server. Leave it out.")
     host, port = _split(shape["authority"])
     try:
-        local = check_host(host, exempt)
+        local = False if private is not None and is_private(host, private) else check_host(host, exempt)
     except BadHost as error:
         raise BadUrl(error.reason) from None
     _check_scheme(shape["scheme"].lower(), local=local)

@@ -134,7 +134,7 @@ async def create_connectivity_webhook_endpoint(ctx: Ctx, params: NewEndpoint) ->
     only, disables the endpoint.
     """
     # Choice: the same URL may be registered more than once, as two systems behind one address may want.
-    check_address(params.url, ctx.deps.webhook_exempt)
+    await check_address(ctx, params.url)
     id = ctx.deps.ids.new("we_")
     secret, sealed = sealed_secret(ctx, id)
     row = EndpointRow(id=id, url=params.url, status="enabled", created=int(ctx.now))

@@ -222,7 +222,7 @@ async def create_intelligence_schedule(ctx: Ctx, params: NewSchedules) -> Create
     check_composite(ctx, params.composite)
     given = checked_input(ctx.deps.inside, params.composite, params.input, ctx.now)
     if params.webhook_url is not None:
-        check_address(params.webhook_url, ctx.deps.webhook_exempt, param="webhook_url")
+        await check_address(ctx, params.webhook_url, param="webhook_url")
     id, token = ctx.deps.ids.new("sch_"), new_token(ctx.deps.ids) if params.share else None
     secret, endpoint = new_endpoint(ctx, id, params.webhook_url)
     row = NewSchedule(

@@ -96,7 +96,8 @@ def erase(connection: Connection, *, storefront: str, organisation: str, email: 
 def is_about(mail: SealedMail, email: str, links: Collection[str], keyring: Keyring) -> bool:
     """Whether a mail tells this buyer of an order that it links to: `links` are the digests of all tokens of the buyer's orders.
 
-    A mail that no key of ours opens is never sent, and nobody can read it.
+    A mail that was changed is never sent, and nobody can read it. One whose key is not here may be sent by another process: the erasure
+    is refused with 503 then, and nothing is changed.
     """
     from cryptography.exceptions import InvalidTag  # slow to import
 

@@ -27,13 +27,13 @@ class Orphan(NamedTuple):
 ORPHANED = ISSUANCE.c.owner.not_in(
     sa.select(REPLICA.c.id).where((REPLICA.c.expires_at >= sa.bindparam("now")) | (ISSUANCE.c.updated >= sa.bindparam("before")))
 )
-ORPHANED_ROW = Query(
+# One statement, since every worker asks every few seconds and there is hardly ever anything.
+ANY = Query(
     Orphan,
-    sa.select(ISSUANCE.c.key).where(ISSUANCE.c.state.in_(["dispatching", "rollback_pending"]), ORPHANED).limit(1),
-)
-ORPHANED_CLAIM = Query(
-    Orphan,
-    sa.select(CLAIM.c.key).where(CLAIM.c.state.in_(UNDER_WAY), ORPHANED_CLAIMS).limit(1),
+    sa.union_all(
+        sa.select(ISSUANCE.c.key).where(ISSUANCE.c.state.in_(["dispatching", "rollback_pending"]), ORPHANED),
+        sa.select(CLAIM.c.key).where(CLAIM.c.state.in_(UNDER_WAY), ORPHANED_CLAIMS),
+    ).limit(1),
 )
 LOSE = Command(
     sa.update(ISSUANCE)
@@ -68,7 +68,7 @@ MARK_INTENTS = Command(
 def any_orphans(connection: Connection, *, now: float) -> bool:
     """Whether there is anything to judge; a read, so that an idle worker never takes the write lock."""
     before = math.ceil(now - LEASE_SECONDS)
-    return any(connection.first(query, now=now, before=before) is not None for query in (ORPHANED_ROW, ORPHANED_CLAIM))
+    return connection.first(ANY, now=now, before=before) is not None
 
 
 def recover_orphans(connection: Connection, *, now: float) -> int:

@@ -61,6 +61,8 @@ class IssuanceRow(NamedTuple):
     dispatched: float
     updated: float
     clear_since: float | None
+    clear_seconds: float | None = None
+    obstacle: str | None = None
 
 
 class NewIssuance(NamedTuple):
@@ -161,6 +163,7 @@ ISSUE = Query(
         note=sa.bindparam("note"),
         updated=sa.bindparam("now"),
         lease=None,
+        obstacle=None,
     )
     .returning(*COLUMNS),
 )
@@ -168,7 +171,7 @@ FAIL = Query(
     IssuanceRow,
     sa.update(ISSUANCE)
     .where(ROW, ISSUANCE.c.state.in_(OPEN))
-    .values(state="failed", note=sa.bindparam("note"), updated=sa.bindparam("now"), lease=None)
+    .values(state="failed", note=sa.bindparam("note"), updated=sa.bindparam("now"), lease=None, obstacle=None)
     .returning(*COLUMNS),
 )
 LOSE = Query(
@@ -191,6 +194,7 @@ DISPUTE = Query(
         state="manual_reconciliation_required",
         replied=sa.bindparam("replied", type_=sa.Text),
         note="an answer came after it had been settled as failed",
+        obstacle="late_answer",
         updated=sa.bindparam("now"),
     )
     .returning(*COLUMNS),

@@ -13,6 +13,14 @@ from storage.statement import Command, Query
 LEASE_MS = 120_000
 
 
+class Unproven(NamedTuple):
+    """That a row could not be settled by what was seen: since when nothing of a draw was, for how many seconds, and what hindered it."""
+
+    clear_since: float | None
+    clear_seconds: float | None
+    obstacle: str
+
+
 class Place(NamedTuple):
     """Whose row of which account is due."""
 
@@ -62,13 +70,13 @@ HOLD = Command(sa.update(ISSUANCE).where(ROW, UNKNOWN, ISSUANCE.c.lease == sa.bi
 LATER = Command(
     sa.update(ISSUANCE)
     .where(ROW, UNKNOWN, ISSUANCE.c.lease == sa.bindparam("held_by"))
-    .values(lease=None, due_ms=sa.bindparam("next_ms"), clear_since=sa.bindparam("clear_since"))
+    .values(lease=None, due_ms=sa.bindparam("next_ms"), **{name: sa.bindparam(name) for name in Unproven._fields})
 )
 HAND_OVER = Query(
     IssuanceRow,
     sa.update(ISSUANCE)
     .where(ROW, UNKNOWN)
-    .values(state="manual_reconciliation_required", lease=None, updated=sa.bindparam("now"))
+    .values(state="manual_reconciliation_required", lease=None, updated=sa.bindparam("now"), obstacle=sa.bindparam("obstacle"))
     .returning(*COLUMNS),
 )
 RIVALS = Query(
@@ -129,14 +137,14 @@ def hold(connection: Connection, *, row: IssuanceRow, token: str) -> bool:
     return connection.run(HOLD, of=row.organisation, named=row.key, held_by=token) == 1
 
 
-def look_later(connection: Connection, *, row: IssuanceRow, token: str, next_ms: int, clear_since: float | None) -> bool:
+def look_later(connection: Connection, *, row: IssuanceRow, token: str, next_ms: int, unproven: Unproven) -> bool:
     """Nothing is proved yet; False when the lease was lost or the row was settled."""
-    return connection.run(LATER, of=row.organisation, named=row.key, held_by=token, next_ms=next_ms, clear_since=clear_since) == 1
+    return connection.run(LATER, of=row.organisation, named=row.key, held_by=token, next_ms=next_ms, **unproven._asdict()) == 1
 
 
-def hand_over(connection: Connection, *, organisation: str, key: str, now: float) -> IssuanceRow | None:
-    """No evidence settles it: from now on only a person does."""
-    return connection.first(HAND_OVER, of=organisation, named=key, now=now)
+def hand_over(connection: Connection, *, organisation: str, key: str, obstacle: str, now: float) -> IssuanceRow | None:
+    """No evidence settles it, for this reason: from now on only a person does."""
+    return connection.first(HAND_OVER, of=organisation, named=key, obstacle=obstacle, now=now)
 
 
 def rivals_of(connection: Connection, *, row: IssuanceRow) -> list[IssuanceRow]:

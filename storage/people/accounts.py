@@ -55,7 +55,7 @@ INSERT_ORGANISATION = Command(
             name: sa.bindparam(name)
             for name in (
                 *("id", "name", "tier", "mode", "account_id", "own_token", "service_own", "simulated", "platform_fee_bps"),
-                *("assigned_account_id", "created"),
+                *("assigned_account_id", "private_receivers", "created"),
             )
         }
     )
@@ -175,6 +175,7 @@ def create_organisation(
         simulated=int(simulated),
         platform_fee_bps=None,
         assigned_account_id=account_id,
+        private_receivers=0,
         created=int(now),
     )
 
@@ -307,3 +308,24 @@ def list_organisations(connection: Connection) -> list[Organisation]:
 def list_members(connection: Connection, *, organisation: str) -> list[Member]:
     """An organisation's members, admins first."""
     return connection.all(MEMBERS, organisation=organisation)
+
+
+class PrivateAccess(NamedTuple):
+    """Whether webhooks of an organisation may lead into the operator's own network."""
+
+    private_receivers: int
+
+
+PRIVATE_ACCESS = Query(PrivateAccess, sa.select(ORGANISATION.c.private_receivers).where(ITS))
+SET_PRIVATE_ACCESS = Command(sa.update(ORGANISATION).where(ITS).values(private_receivers=sa.bindparam("opened")))
+
+
+def may_receive_privately(connection: Connection, *, organisation: str) -> bool:
+    """Whether webhooks of the organisation may lead to what SERVICE_WEBHOOK_PRIVATE names."""
+    row = connection.first(PRIVATE_ACCESS, organisation=organisation)
+    return row is not None and bool(row.private_receivers)
+
+
+def set_private_access(connection: Connection, *, organisation: str, opened: bool) -> bool:
+    """Allow or end that; False when there is no such organisation."""
+    return connection.run(SET_PRIVATE_ACCESS, organisation=organisation, opened=int(opened)) == 1

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from registry.errors import KeyUnknown
 from storage.connection import Connection
 from storage.secrets.sealed_fields import esim_field
 from storage.secrets.sealing import Keyring
@@ -57,7 +58,7 @@ def rebound(row: BoundEsim, keyring: Keyring) -> str | None:
 
     try:
         text = keyring.open(row.esim, org_id=row.organisation, field=esim_field(row.esim_binding))
-    except (ValueError, InvalidTag):
+    except (KeyUnknown, ValueError, InvalidTag):
         return None
     return keyring.seal(text, org_id=row.organisation, field=esim_field(row.id))
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from registry.errors import KeyUnknown
 from storage.connection import Connection
 from storage.schema import (
     ClaimTable,
@@ -75,6 +76,7 @@ class SealedColumn:
     write: Command
     count_older: Query[Count]
     count_of_key: Query[Count]
+    count_all: Query[Count]
 
     def place(self, row: SealedRow) -> dict[str, str]:
         """The row's primary key."""
@@ -124,6 +126,7 @@ def sealed_column(
         write=Command(sa.update(source).where(*same, value == sa.bindparam("seen")).values({sealed: sa.bindparam("again")})),
         count_older=Query(Count, count.where(head != by_key)),
         count_of_key=Query(Count, count.where(head == by_key)),
+        count_all=Query(Count, count.where(value.is_not(None))),
     )
 
 
@@ -178,7 +181,7 @@ def sealed_again(keyring: Keyring, column: SealedColumn, row: SealedRow) -> str 
     binding = column.bound_to(row)
     try:
         text = keyring.open(row.sealed, org_id=row.organisation, field=binding)
-    except (ValueError, InvalidTag):
+    except (KeyUnknown, ValueError, InvalidTag):
         return None
     return keyring.seal(text, org_id=row.organisation, field=binding)
 
@@ -214,6 +217,11 @@ def count_older(connection: Connection, *, key_id: str) -> int:
 def count_of_key(connection: Connection, *, key_id: str) -> int:
     """How many values of all columns a key sealed."""
     return sum(row.held for column in COLUMNS if (row := connection.first(column.count_of_key, **under(key_id))) is not None)
+
+
+def count_sealed(connection: Connection) -> int:
+    """How many sealed values there are in all columns."""
+    return sum(row.held for column in COLUMNS if (row := connection.first(column.count_all)) is not None)
 
 
 def under(key_id: str) -> dict[str, str | int]:

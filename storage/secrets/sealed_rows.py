@@ -1,9 +1,11 @@
-"""Which keys sealed what a database holds: asked at every start, so one read of one row for each column."""
+"""Which keys sealed what a database holds: asked at every start, so two reads of one row for each column. `reseller doctor` counts all."""
 
 import sqlite3
+from collections.abc import Callable, Collection
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from threading import Timer
+from typing import NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
@@ -18,9 +20,10 @@ from storage.secrets.sealing import KEY_ID
 from storage.statement import Query, sqlite_dialect, table
 from storage.unreachable import unreachable
 
+T = TypeVar("T")
 BUSY_MS = 5_000
 KEY_ID_LENGTH = 32
-NEWEST = 100  # rows looked at for one that is sealed: an intent that waits for its plan, and a call under way, hold nothing yet
+NEAREST = 100  # rows looked at for one that is sealed: an intent that waits for its plan, and a call under way, hold nothing yet
 
 
 class Head(NamedTuple):
@@ -32,17 +35,23 @@ class Head(NamedTuple):
 Sealed = ClaimTable | IntentTable | OauthClientTable | SigningKeyTable | WebhookEndpointTable
 
 
-def newest(model: type[Sealed], order: str, sealed: str) -> Query[Head]:
-    """The newest sealed value of a table, found by an index."""
+def outermost(model: type[Sealed], order: str, sealed: str) -> tuple[Query[Head], Query[Head]]:
+    """The newest sealed value of a table and the oldest, found by an index: an older key is missed by the oldest."""
+    return one_end(model, order, sealed, newest=True), one_end(model, order, sealed, newest=False)
+
+
+def one_end(model: type[Sealed], order: str, sealed: str, *, newest: bool) -> Query[Head]:
+    """The first sealed value from one end of a table."""
     columns = table(model).c
-    latest = (
+    first = (
         sa.select(columns[order].label("place"), sa.func.substr(columns[sealed], 1, KEY_ID_LENGTH + 1).label("head"))
         .where(columns[order].is_not(None))
-        .order_by(columns[order].desc())
-        .limit(NEWEST)
+        .order_by(columns[order].desc() if newest else columns[order].asc())
+        .limit(NEAREST)
         .subquery()
     )
-    return Query(Head, sa.select(latest.c.head).where(latest.c.head.is_not(None)).order_by(latest.c.place.desc()).limit(1))
+    place = first.c.place.desc() if newest else first.c.place.asc()
+    return Query(Head, sa.select(first.c.head).where(first.c.head.is_not(None)).order_by(place).limit(1))
 
 
 ORGANISATION = table(OrganisationTable)
@@ -56,48 +65,58 @@ OWN_TOKEN = Query(
 )
 QUERIES = (
     OWN_TOKEN,
-    newest(WebhookEndpointTable, "id", "secret"),
-    newest(IntentTable, "id", "esim"),
-    newest(ClaimTable, "expires_at", "body"),
-    newest(SigningKeyTable, "number", "private"),
-    newest(OauthClientTable, "created", "secret"),
+    *outermost(WebhookEndpointTable, "id", "secret"),
+    *outermost(IntentTable, "id", "esim"),
+    *outermost(ClaimTable, "expires_at", "body"),
+    *outermost(SigningKeyTable, "number", "private"),
+    *outermost(OauthClientTable, "created", "secret"),
 )
 
 
-def newest_key_ids(connection: Connection) -> frozenset[str]:
-    """The ids of the keys that sealed the newest rows; what has not the form of a sealed value says nothing."""
+def outermost_key_ids(connection: Connection) -> frozenset[str]:
+    """The ids of the keys that sealed the newest and the oldest rows; what has not the form of a sealed value says nothing."""
     heads = [row.head.partition(".") for query in QUERIES if (row := connection.first(query)) is not None]
     return frozenset(key_id for key_id, dot, _ in heads if dot and KEY_ID.fullmatch(key_id))
 
 
 def sealed_key_ids(url: str) -> frozenset[str]:
     """The same for a database at an address; none for one that is absent, has no tables, or is a newer program's."""
-    return of_sqlite(sqlite_path(url)) if is_sqlite(url) else of_postgres(url)
+    return read_closed(url, outermost_key_ids) or frozenset()
 
 
-def of_sqlite(path: Path) -> frozenset[str]:
+def read_closed(url: str, read: Callable[[Connection], T], *, known: Collection[str] = REVISIONS) -> T | None:
+    """What `read` returns for the database at an address that no store has open; None for one that is absent or of a revision that is
+    not `known`.
+    """
+    return of_sqlite(sqlite_path(url), read, known) if is_sqlite(url) else of_postgres(url, read)
+
+
+def of_sqlite(path: Path, read: Callable[[Connection], T], known: Collection[str]) -> T | None:
     """Of a file, which is not made when it is absent."""
     if not path.exists():
-        return frozenset()
+        return None
     with closing(open_file(path, busy_ms=BUSY_MS)) as raw:
         try:
-            return newest_key_ids(Connection(raw, sqlite_dialect())) if revision_in(raw) in REVISIONS else frozenset()
+            return read(Connection(raw, sqlite_dialect())) if revision_in(raw) in known else None
         except sqlite3.Error as error:
             raise outage(error) or error from error
 
 
-def of_postgres(url: str) -> frozenset[str]:
+def of_postgres(url: str, read: Callable[[Connection], T]) -> T | None:
     """Of a PostgreSQL database, with one connection."""
     from psycopg import Error, errors  # only where PostgreSQL is used
 
-    from storage.session import Session  # brings psycopg
+    from storage.conninfo import START_SECONDS  # brings psycopg
+    from storage.session import Session
     from storage.statement import postgresql_dialect
 
     session = Session(url, postgresql_dialect())
+    timer = Timer(START_SECONDS, session.cut)
+    timer.start()
     try:
-        return session.run(newest_key_ids, read_only=True)
+        return session.run(read, read_only=True)
     except (errors.UndefinedTable, errors.UndefinedColumn):
-        return frozenset()  # the check of the schema version, which comes next, says what is missing
+        return None  # the check of the schema version, which comes next, says what is missing
     except Error as error:  # an address that cannot be read
         raise unreachable(error) from error
     except StoreUnavailable as refusal:
@@ -105,4 +124,5 @@ def of_postgres(url: str) -> frozenset[str]:
             raise unreachable(refusal.__cause__) from refusal.__cause__
         raise
     finally:
+        timer.cancel()
         session.close()

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from registry.errors import KeyUnknown
+
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -19,10 +21,22 @@ FORM = "kid:base64key, several separated by commas; the first one encrypts"
 class Keyring:
     """Named keys: the first encrypts, all decrypt. A key is good for 2^32 seals; rotate long before."""
 
-    __slots__ = ("_ciphers", "_current", "_keys", "_random_bytes")
+    __slots__ = ("_ciphers", "_current", "_keys", "_random_bytes", "_read_changed", "_tell_missing")
 
-    def __init__(self, setting: str, random_bytes: Callable[[int], bytes]) -> None:
+    def __init__(
+        self,
+        setting: str,
+        random_bytes: Callable[[int], bytes],
+        *,
+        read_changed: Callable[[], str | None] = lambda: None,
+        tell_missing: Callable[[str], None] = lambda key_id: None,
+    ) -> None:
+        """`read_changed` returns the setting again where it has changed since it was read last, else None.
+
+        `tell_missing` is given the id of a key that a stored value needs and that is not here.
+        """
         self._keys = parse(setting)
+        self._read_changed, self._tell_missing = read_changed, tell_missing
         self._current = next(iter(self._keys))
         self._random_bytes = random_bytes
         self._ciphers: dict[str, AESGCM] = {}
@@ -35,6 +49,20 @@ class Keyring:
         """The keys' names, the one that encrypts first."""
         return tuple(self._keys)
 
+    def learn(self) -> tuple[str, ...]:
+        """Adds the keys that the setting has gained since it was read; returns their ids.
+
+        Which key encrypts does not change before the process is started again: the start asks whether all other processes know that key.
+        """
+        changed = self._read_changed()
+        try:
+            read = {} if changed is None else parse(changed)
+        except ValueError:
+            return ()  # a file that is being written, or a mistake that the next start names
+        gained = {key_id: key for key_id, key in read.items() if key_id not in self._keys}
+        self._keys = {**self._keys, **gained}
+        return tuple(gained)
+
     def seal(self, text: str, *, org_id: str, field: str) -> str:
         """`kid.nonce.ciphertext`; every seal of the same text looks different."""
         nonce = self._random_bytes(NONCE_BYTES)
@@ -42,13 +70,19 @@ class Keyring:
         return f"{self._current}.{encode(nonce)}.{encode(sealed)}"
 
     def open(self, sealed: str, *, org_id: str, field: str) -> str:
-        """The text, or `InvalidTag` when it was sealed for another organisation or field, or was changed."""
+        """The text, or `InvalidTag` when it was sealed for another organisation or field, or was changed.
+
+        `KeyUnknown` when the key that sealed it is not here; ValueError when it has not the form of a sealed value.
+        """
         parts = sealed.split(".")
         if len(parts) != 3:
             raise ValueError(f"a sealed value has three parts separated by dots (kid.nonce.ciphertext), this one has {len(parts)}")
         key_id, nonce, ciphertext = parts
-        if key_id not in self._keys:
-            raise ValueError(f"sealed with key {key_id!r}, which is not in the keyring ({', '.join(self._keys)}): put that key back")
+        if key_id not in self._keys and KEY_ID.fullmatch(key_id) is None:
+            raise ValueError("a sealed value begins with the id of a key, this one does not")
+        if key_id not in self._keys and key_id not in self.learn():
+            self._tell_missing(key_id)
+            raise KeyUnknown(key_id)
         return self._cipher(key_id).decrypt(decode(nonce), decode(ciphertext), bound_to(org_id, field)).decode()
 
     def _cipher(self, key_id: str) -> "AESGCM":

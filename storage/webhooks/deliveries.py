@@ -70,13 +70,16 @@ QUEUE = Command(
         )
     )
 )
+# Spelled as in the indexes of those rows alone.
+HAS_FAILED = DELIVERY.c.state == sa.literal_column(str(FAILED), sa.Integer)
+IS_PENDING = DELIVERY.c.state + sa.literal_column("0", sa.Integer) == sa.literal_column(str(PENDING), sa.Integer)
 OF_ENDPOINT = DELIVERY.c.endpoint_id == sa.bindparam("endpoint")
 SINCE: sa.BindParameter[int] = sa.bindparam("since_ms", type_=sa.BigInteger)
 # Nothing is due before it was queued: that bound on `due_ms` is for the index, which begins there and gives the order. The addition
 # in the statement around it keeps SQLite from the index on the state, which every failed row shares.
 FAILED_FIRST = (
     sa.select(DELIVERY.c.id)
-    .where(OF_ENDPOINT, DELIVERY.c.state == FAILED, DELIVERY.c.due_ms >= SINCE, DELIVERY.c.created_ms >= SINCE)
+    .where(OF_ENDPOINT, HAS_FAILED, DELIVERY.c.due_ms >= SINCE, DELIVERY.c.created_ms >= SINCE)
     .order_by(DELIVERY.c.due_ms)
     .limit(sa.literal_column(str(REPLAYED_AT_ONCE)))
 )
@@ -95,7 +98,7 @@ REPLAY_ONE = Command(
 LATER = (DELIVERY.c.lease.is_(None)) & (DELIVERY.c.due_ms > sa.bindparam("now_ms", type_=sa.BigInteger))
 WAITING_FIRST = (
     sa.select(DELIVERY.c.id)
-    .where(OF_ENDPOINT, DELIVERY.c.state == PENDING, LATER, DELIVERY.c.created_ms >= SINCE)
+    .where(OF_ENDPOINT, IS_PENDING, LATER, DELIVERY.c.created_ms >= SINCE)
     .order_by(DELIVERY.c.due_ms)
     .limit(sa.literal_column(str(REPLAYED_AT_ONCE)))
 )
@@ -110,11 +113,13 @@ BRING_ONE_FORWARD = Command(
     .values(attempt=0, due_ms=sa.bindparam("now_ms"))
 )
 ONE = Query(EndpointId, sa.select(DELIVERY.c.endpoint_id.label("id")).where(OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery")))
-GIVE_UP = Command(sa.update(DELIVERY).where(OF_ENDPOINT, DELIVERY.c.state == PENDING, DELIVERY.c.lease.is_(None)).values(state=FAILED))
-DROP_ATTEMPTS = Command(
-    sa.delete(ATTEMPT).where(ATTEMPT.c.delivery_id.in_(sa.select(DELIVERY.c.id).where(OF_ENDPOINT, DELIVERY.c.state == PENDING)))
-)
-DROP = Command(sa.delete(DELIVERY).where(OF_ENDPOINT, DELIVERY.c.state == PENDING))
+IS_UNTAKEN, IS_TAKEN = IS_PENDING & DELIVERY.c.lease.is_(None), IS_PENDING & DELIVERY.c.lease.is_not(None)
+GIVE_UP = Command(sa.update(DELIVERY).where(OF_ENDPOINT, IS_UNTAKEN).values(state=FAILED))
+DROP_ATTEMPTS = [
+    Command(sa.delete(ATTEMPT).where(ATTEMPT.c.delivery_id.in_(sa.select(DELIVERY.c.id).where(OF_ENDPOINT, which))))
+    for which in (IS_UNTAKEN, IS_TAKEN)
+]
+DROP = [Command(sa.delete(DELIVERY).where(OF_ENDPOINT, which)) for which in (IS_UNTAKEN, IS_TAKEN)]
 LIST = Query(
     DeliveryRow,
     sa.select(*(DELIVERY.c[name] for name in DeliveryRow._fields))
@@ -172,8 +177,8 @@ def give_up(connection: Connection, *, endpoint: str) -> None:
 
 def drop_pending(connection: Connection, *, endpoint: str) -> None:
     """The endpoint is gone: what waits, and what is under way, goes with it. Ended deliveries stay in their event's list."""
-    connection.run(DROP_ATTEMPTS, endpoint=endpoint)
-    connection.run(DROP, endpoint=endpoint)
+    for command in (*DROP_ATTEMPTS, *DROP):
+        connection.run(command, endpoint=endpoint)
 
 
 def list_deliveries(connection: Connection, *, event: str, after: str | None, most: int) -> list[tuple[DeliveryRow, list[AttemptRow]]]:

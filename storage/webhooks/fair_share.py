@@ -1,9 +1,10 @@
 """Which due deliveries are taken next: those of the organisations with the fewest under way, of these the oldest, within the limits
 of each endpoint and each organisation, whoever holds what is under way.
 
-Claims take turns (on SQLite the write lock makes them, on PostgreSQL an advisory lock), so that together they exceed no limit.
-A claim looks at the oldest rows first. Where that view ends before everybody has had a turn, it looks behind it: at the head of each
-endpoint's own queue, found by skipping from endpoint to endpoint in an index, however long the queues are.
+Claims take turns (on SQLite the write lock makes them, on PostgreSQL an advisory lock), so that together they exceed no limit; all wait
+for the one whose turn it is, so what a claim reads is bounded whatever waits. It looks at the oldest rows first. Where that view ends
+before everybody has had a turn, it looks behind it: at the head of each endpoint's own queue, found by going from endpoint to endpoint in
+an index. Of more endpoints than one claim looks at, the next claim goes on where this one ended.
 """
 
 from collections import Counter
@@ -21,7 +22,9 @@ IN_FLIGHT = 2
 # Without it one organisation's slow receivers, at two for each of its endpoints, hold the places of all others.
 IN_FLIGHT_OF_ORGANISATION = 8
 # How many of the oldest are looked at: enough for most claims, then as many as cost less than looking behind them.
-VIEWS = (64, 512)
+VIEW, WIDE_VIEW = 64, 512
+# At how many endpoints' heads a claim looks at most: those of some thirty organisations with as many as they may have.
+ENDPOINTS_AT_ONCE = 512
 # The first claim of each of these looks behind its view for others' turns; where receivers are quick, all would pay for what one finds.
 LOOK_MS = 50
 TURN = 0x6F7574626F78  # "outbox": the name of the advisory lock
@@ -43,16 +46,43 @@ class Held(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A delivery that is due."""
+    """A delivery that is due, and since when."""
 
     id: str
     endpoint_id: str
     organisation: str
+    due_ms: int
+
+
+class Head(NamedTuple):
+    """An endpoint with something pending, and a delivery at the head of its queue if one is due. Without an endpoint: there are no more."""
+
+    queue: str | None
+    id: str | None
+    organisation: str | None
+    due_ms: int | None
+
+
+class Choice(NamedTuple):
+    """The deliveries to take, and the endpoint behind which the next claim looks; nothing: it begins with the first."""
+
+    ids: list[str]
+    walked: str
 
 
 def waiting(delivery: sa.FromClause) -> sa.ColumnElement[bool]:
     """Pending: the 0 stands in the text, so that the planner knows how few rows that is."""
     return delivery.c.state == sa.literal_column("0")
+
+
+def untaken(delivery: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Pending, and no worker has it or had it when it died."""
+    return pending(delivery) & delivery.c.lease.is_(None)
+
+
+def pending(delivery: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Pending, of rows that another index finds than those of all that is pending."""
+    return delivery.c.state + sa.literal_column("0", sa.Integer) == sa.literal_column("0", sa.Integer)
 
 
 def lock(dialect: Dialect) -> sa.Executable:
@@ -65,13 +95,14 @@ def lock(dialect: Dialect) -> sa.Executable:
 
 NOW = sa.bindparam("now_ms", type_=sa.BigInteger)
 TAKE_TURN = Query(Turn, lock)
-# A leased row is due within the length of the longest lease.
+# A leased row is due within the length of the longest lease. The addition keeps SQLite from the indexes of all that is pending: what
+# waits for a later attempt may be a million rows.
 HELD = Query(
     Held,
     sa.select(
         DELIVERY.c.endpoint_id, DELIVERY.c.organisation, sa.func.count().label("places"), sa.func.max(DELIVERY.c.due_ms).label("until_ms")
     )
-    .where(waiting(DELIVERY), DELIVERY.c.due_ms > NOW, DELIVERY.c.due_ms <= sa.bindparam("horizon"), DELIVERY.c.lease.is_not(None))
+    .where(pending(DELIVERY), DELIVERY.c.due_ms > NOW, DELIVERY.c.due_ms <= sa.bindparam("horizon"), DELIVERY.c.lease.is_not(None))
     .group_by(DELIVERY.c.endpoint_id, DELIVERY.c.organisation),
 )
 OLDEST = Query(
@@ -83,34 +114,52 @@ OLDEST = Query(
 )
 
 
+# What workers had when they died: the queues of endpoints begin behind it.
+LAPSED = Query(
+    Candidate,
+    sa.select(*(DELIVERY.c[name] for name in Candidate._fields))
+    .where(pending(DELIVERY), DELIVERY.c.lease.is_not(None), DELIVERY.c.due_ms <= NOW)
+    .order_by(DELIVERY.c.due_ms)
+    .limit(sa.bindparam("view")),
+)
+
+
 def heads(dialect: Dialect) -> sa.Executable:
-    """The two oldest of every endpoint that has something due, oldest first."""
+    """The two oldest of every endpoint that has something due, of so many endpoints behind one."""
     queue, head = queues(), DELIVERY.alias("head")
     own = (
-        sa.select(head.c.id, head.c.endpoint_id, head.c.organisation, head.c.due_ms)
-        .where(waiting(head), head.c.endpoint_id == queue.c.endpoint_id, head.c.due_ms <= NOW)
+        sa.select(*(head.c[name] for name in ("id", "organisation", "due_ms")))
+        .where(untaken(head), head.c.endpoint_id == queue.c.endpoint_id, queue.c.endpoint_id.is_not(None), head.c.due_ms <= NOW)
         .order_by(head.c.due_ms)
         .limit(sa.literal_column(str(IN_FLIGHT)))
+        .correlate(queue)
     )
     if dialect.name == "sqlite":  # it has no LATERAL; PostgreSQL would make a scan of the other form
-        ids = own.with_only_columns(head.c.id).correlate(queue).scalar_subquery()
         found = DELIVERY.alias("found")
-        joined = sa.join(queue, found, found.c.id.in_(ids))
+        rows = own.with_only_columns(sa.literal_column("head.rowid")).scalar_subquery()
+        joined = sa.join(queue, found, sa.literal_column("found.rowid").in_(rows), isouter=True)
     else:
-        found = own.correlate(queue).lateral("found")
-        joined = sa.join(queue, found, sa.true())
-    return sa.select(*(found.c[name] for name in Candidate._fields)).select_from(joined).order_by(found.c.due_ms)
+        found = own.lateral("found")
+        joined = sa.join(queue, found, sa.true(), isouter=True)
+    return sa.select(queue.c.endpoint_id.label("queue"), found.c.id, found.c.organisation, found.c.due_ms).select_from(joined)
 
 
 def queues() -> sa.CTE:
-    """Every endpoint with something pending: from one to the next by the index, not by the rows between."""
+    """Endpoints with something that waits: from one to the next by the index, not by the rows between. The last row has none."""
     first, following = DELIVERY.alias("first"), DELIVERY.alias("following")
-    queue = sa.select(sa.func.min(first.c.endpoint_id).label("endpoint_id")).where(waiting(first)).cte("queue", recursive=True)
-    after = sa.select(sa.func.min(following.c.endpoint_id)).where(waiting(following), following.c.endpoint_id > queue.c.endpoint_id)
-    return queue.union_all(sa.select(after.correlate(queue).scalar_subquery()).where(queue.c.endpoint_id.is_not(None)))
+    begin = sa.select(sa.func.min(first.c.endpoint_id)).where(untaken(first), first.c.endpoint_id > sa.bindparam("after"))
+    queue = sa.select(begin.scalar_subquery().label("endpoint_id"), sa.literal_column("1", sa.Integer).label("place")).cte(
+        "queue", recursive=True
+    )
+    after = sa.select(sa.func.min(following.c.endpoint_id)).where(untaken(following), following.c.endpoint_id > queue.c.endpoint_id)
+    return queue.union_all(
+        sa.select(after.correlate(queue).scalar_subquery(), queue.c.place + 1).where(
+            queue.c.endpoint_id.is_not(None), queue.c.place < sa.bindparam("endpoints")
+        )
+    )
 
 
-HEADS = Query(Candidate, heads)
+HEADS = Query(Head, heads)
 
 
 class Place(NamedTuple):
@@ -149,16 +198,35 @@ def is_first(held: Sequence[Held], now_ms: int, horizon: int) -> bool:
     return last // LOOK_MS != now_ms // LOOK_MS
 
 
-def choose(connection: Connection, *, now_ms: int, horizon: int, most: int) -> list[str]:
-    """The ids to take."""
+def choose(connection: Connection, *, now_ms: int, horizon: int, most: int, after: str = "") -> Choice:
+    """At most so many to take. `after` is where an earlier choice ended among the endpoints."""
     connection.first(TAKE_TURN)
     held = connection.all(HELD, now_ms=now_ms, horizon=horizon)
     looks = is_first(held, now_ms, horizon)
-    for view in VIEWS:
+    for view in (VIEW,) if looks else (VIEW, WIDE_VIEW):
         rows = connection.all(OLDEST, now_ms=now_ms, view=view)
         found = places(held, rows, most)
         # Behind the view is what is younger: only one with more under way than that gives way to it.
         if len(rows) < view or (len(found) == most and (found[-1].before == 0 or not looks)):
-            return [place.id for place in found]
+            return Choice([place.id for place in found], after)
+    rows, walked = look_behind(connection, now_ms, after)
     # Of no endpoint more can be taken than stands at its head.
-    return [place.id for place in places(held, connection.all(HEADS, now_ms=now_ms), most)]
+    return Choice([place.id for place in places(held, rows, most)], walked)
+
+
+def look_behind(connection: Connection, now_ms: int, after: str) -> tuple[list[Candidate], str]:
+    """The heads of the next endpoints' queues, the oldest first, and the last of these endpoints; nothing when they were all that follow.
+
+    What is not all of them has the oldest rows of everybody beside it: no place stays empty while something is due.
+    """
+    found = connection.all(HEADS, now_ms=now_ms, after=after, endpoints=ENDPOINTS_AT_ONCE)
+    rows = {row.id: row for row in connection.all(LAPSED, now_ms=now_ms, view=VIEW)}
+    rows |= {
+        head.id: Candidate(head.id, head.queue, head.organisation, head.due_ms)
+        for head in found
+        if head.queue is not None and head.id is not None and head.organisation is not None and head.due_ms is not None
+    }
+    walked = "" if any(head.queue is None for head in found) else max(head.queue or "" for head in found)
+    if after or walked:
+        rows |= {row.id: row for row in connection.all(OLDEST, now_ms=now_ms, view=WIDE_VIEW)}
+    return sorted(rows.values(), key=lambda row: row.due_ms), walked

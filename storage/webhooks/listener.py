@@ -68,7 +68,9 @@ async def listening(url: str) -> AsyncGenerator[psycopg.AsyncConnection]:
     """A connection that listens."""
     import psycopg
 
-    connection = await psycopg.AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name=NAME)
+    from storage.conninfo import conninfo  # brings psycopg
+
+    connection = await psycopg.AsyncConnection.connect(conninfo(url, application_name=NAME), autocommit=True)
     try:
         await connection.execute(f"listen {CHANNEL}".encode())
         yield connection

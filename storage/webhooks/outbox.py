@@ -12,13 +12,14 @@ import sqlalchemy as sa
 
 from storage.connection import Connection
 from storage.listed import listed, packed
-from storage.schema import DeliveryAttemptTable, DeliveryTable, EventTable, WebhookEndpointTable
+from storage.schema import DeliveryAttemptTable, DeliveryTable, EventTable, OrganisationTable, WebhookEndpointTable
 from storage.statement import Command, Dialect, Query, Value, table
 from storage.webhooks.deliveries import DELIVERED, FAILED, PENDING
 from storage.webhooks.endpoints import FAILING_SECONDS, Record, note_failure, note_success, read_records
-from storage.webhooks.fair_share import choose, waiting
+from storage.webhooks.fair_share import choose, pending, waiting
 from storage.webhooks.receivers import HostOf, judge_receivers, take_places
 
+ORGANISATION = table(OrganisationTable)
 DELIVERY, ATTEMPT, EVENT, ENDPOINT = table(DeliveryTable), table(DeliveryAttemptTable), table(EventTable), table(WebhookEndpointTable)
 # Four times the longest POST: an ack that waits for a busy database still comes in time.
 LEASE_MS = 60_000
@@ -45,13 +46,15 @@ class Leased(NamedTuple):
     previous_until: int | None
     proven: int | None
     failing_since: int | None
+    private_receivers: int | None
 
 
 class Batch(NamedTuple):
-    """What one claim took: how many rows, and those of them that are to be sent."""
+    """What one claim took: how many rows, and those of them that are to be sent. `walked` is for the next claim of the same process."""
 
     taken: int
     leased: list[Leased]
+    walked: str = ""
 
 
 class Outcome(NamedTuple):
@@ -100,17 +103,12 @@ def unhurried(dialect: Dialect) -> sa.Executable:
     return sa.select(sa.literal_column(setting, sa.Text).label("synchronous"))
 
 
-def pending_by_id() -> sa.ColumnElement[bool]:
-    """Pending, of rows that are found by id: the addition keeps SQLite from the index on the state, which most rows share."""
-    return DELIVERY.c.state + NOUGHT == NOUGHT
-
-
 def picked(dialect: Dialect) -> sa.Executable:
     """Lease the chosen ones that are still due: on PostgreSQL a late ack or a deletion may have come between."""
     ids = sa.select(listed(dialect, "ids", "chosen", id=sa.Text).c.id)
     return (
         sa.update(DELIVERY)
-        .where(DELIVERY.c.id.in_(ids), pending_by_id(), DELIVERY.c.due_ms + NOUGHT <= sa.bindparam("now_ms"))
+        .where(DELIVERY.c.id.in_(ids), pending(DELIVERY), DELIVERY.c.due_ms + NOUGHT <= sa.bindparam("now_ms"))
         .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
     )
 
@@ -120,26 +118,15 @@ CLAIM = Command(picked)
 READ = Query(
     Leased,
     sa.select(
-        DELIVERY.c.id,
-        DELIVERY.c.endpoint_id,
-        DELIVERY.c.organisation,
-        DELIVERY.c.attempt,
-        DELIVERY.c.event_id,
-        EVENT.c.type,
-        EVENT.c.livemode,
-        EVENT.c.data,
-        EVENT.c.created,
-        ENDPOINT.c.url,
-        ENDPOINT.c.status,
-        ENDPOINT.c.secret,
-        ENDPOINT.c.previous_secret,
-        ENDPOINT.c.previous_until,
-        ENDPOINT.c.proven,
-        ENDPOINT.c.failing_since,
+        *(DELIVERY.c[name] for name in ("id", "endpoint_id", "organisation", "attempt", "event_id")),
+        *(EVENT.c[name] for name in ("type", "livemode", "data", "created")),
+        *(ENDPOINT.c[name] for name in ("url", "status", "secret", "previous_secret", "previous_until", "proven", "failing_since")),
+        ORGANISATION.c.private_receivers,
     )
     .join_from(DELIVERY, EVENT, EVENT.c.id == DELIVERY.c.event_id)
+    .join(ORGANISATION, ORGANISATION.c.id == DELIVERY.c.organisation, isouter=True)
     .join(ENDPOINT, ENDPOINT.c.id == DELIVERY.c.endpoint_id, isouter=True)
-    .where(waiting(DELIVERY), DELIVERY.c.due_ms == sa.bindparam("lease_end"), DELIVERY.c.lease == sa.bindparam("token")),
+    .where(pending(DELIVERY), DELIVERY.c.due_ms == sa.bindparam("lease_end"), DELIVERY.c.lease == sa.bindparam("token")),
 )
 HELD = (DELIVERY.c.id == sa.bindparam("delivery")) & (DELIVERY.c.lease == sa.bindparam("held")) & waiting(DELIVERY)
 
@@ -149,7 +136,7 @@ def acknowledged(dialect: Dialect) -> sa.Executable:
     outcome = listed(dialect, "outcomes", "outcome", id=sa.Text, lease=sa.Text, state=sa.Integer, due_ms=sa.BigInteger)
     return (
         sa.update(DELIVERY)
-        .where(DELIVERY.c.id == outcome.c.id, DELIVERY.c.lease == outcome.c.lease, pending_by_id())
+        .where(DELIVERY.c.id == outcome.c.id, DELIVERY.c.lease == outcome.c.lease, pending(DELIVERY))
         .values(
             state=outcome.c.state, attempt=DELIVERY.c.attempt + 1, attempts=DELIVERY.c.attempts + 1, due_ms=outcome.c.due_ms, lease=None
         )
@@ -184,21 +171,33 @@ def next_due(connection: Connection) -> int | None:
     return row.due_ms if row else None
 
 
-def claim(connection: Connection, *, token: str, now_ms: int, most: int, lease_ms: int = LEASE_MS, host_of: HostOf = unbounded) -> Batch:
-    """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here; those whose host has no place wait."""
+def claim(
+    connection: Connection,
+    *,
+    token: str,
+    now_ms: int,
+    most: int,
+    lease_ms: int = LEASE_MS,
+    host_of: HostOf = unbounded,
+    after: str = "",
+) -> Batch:
+    """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here; those whose host has no place wait.
+
+    `after` is the `walked` of this process's claim before.
+    """
     end = now_ms + lease_ms
     connection.first(UNHURRIED)
-    chosen = choose(connection, now_ms=now_ms, horizon=now_ms + max(LEASE_MS, lease_ms), most=most)
+    chosen, walked = choose(connection, now_ms=now_ms, horizon=now_ms + max(LEASE_MS, lease_ms), most=most, after=after)
     ids = packed([[id] for id in chosen])
     taken = connection.run(CLAIM, token=token, now_ms=now_ms, lease_end=end, ids=ids) if chosen else 0
     rows = connection.all(READ, token=token, lease_end=end) if taken else []
     for row in rows:
         if row.status != "enabled":
             connection.run(DROP if row.url is None else FAIL, delivery=row.id, held=token)
-    enabled = [row for row in rows if row.status == "enabled"]
     turn = {id: place for place, id in enumerate(chosen)}
-    later = postpone(connection, sorted(enabled, key=lambda row: turn[row.id]), token, host_of, now_ms)
-    return Batch(taken, [row for row in enabled if row.id not in later])
+    enabled = sorted((row for row in rows if row.status == "enabled"), key=lambda row: turn[row.id])
+    later = postpone(connection, enabled, token, host_of, now_ms)
+    return Batch(taken, [row for row in enabled if row.id not in later], walked)
 
 
 def postpone(connection: Connection, rows: Sequence[Leased], token: str, host_of: HostOf, now_ms: int) -> set[str]:

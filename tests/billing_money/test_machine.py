@@ -36,7 +36,7 @@ class MoneyMachine(RuleBasedStateMachine):
         self.run(self.open())
 
     def run(self, work: Any) -> Any:
-        return self.runner.run(work)
+        return self.runner.get_loop().run_until_complete(work)
 
     async def open(self) -> None:
         self.shop: Stage = await self.stack.enter_async_context(open_stage(Path(self.folder.name), connected=True))

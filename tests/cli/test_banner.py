@@ -43,6 +43,12 @@ def test_a_later_start_tells_how_to_get_a_key_and_prints_a_call_that_the_shell_f
     assert '"Authorization": "Bearer <API_KEY>"' in text
 
 
+def test_a_start_without_demo_data_speaks_of_no_earlier_start() -> None:
+    text = replace(TREE, organisation=None, mode="production").as_tree()
+    assert "earlier start" not in text
+    assert "none is made without demo data; for an organisation (`reseller org create`): reseller keys create NAME" in text
+
+
 def test_it_says_which_payment_processor_it_is_and_how_to_take_another() -> None:
     settings = load_settings({})
     assert payments_of(settings).startswith("simulated in this process, no real money; a real one by SERVICE_PAYMENTS_KEY")

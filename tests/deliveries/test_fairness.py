@@ -12,7 +12,7 @@ from registry.limits import Tier
 from storage.connection import Connection
 from storage.statement import Statement, Value, postgresql_dialect, sqlite_dialect
 from storage.webhooks.events import NewEvent, emit
-from storage.webhooks.fair_share import HEADS, HELD, LOOK_MS, OLDEST, choose
+from storage.webhooks.fair_share import ENDPOINTS_AT_ONCE, HEADS, HELD, LAPSED, LOOK_MS, OLDEST, choose
 from storage.webhooks.outbox import CLAIM, LEASE_MS, claim
 from tests.clients.webhooks.receiver import Receiver, receiver, status
 from tests.deliveries.post_office import LOOPBACK, PostOffice, read
@@ -141,6 +141,8 @@ BINDS: dict[str, Value] = {
     "now_ms": NOW,
     "horizon": NOW + LEASE_MS,
     "view": 512,
+    "after": "",
+    "endpoints": 512,
     "token": "t",
     "lease_end": NOW + LEASE_MS,
     "ids": '[["dlv_a1"]]',
@@ -160,21 +162,29 @@ def test_a_claim_reads_no_table_from_end_to_end_however_long_the_backlog_is(open
         postgresql = connection.dialect_name == "postgresql"
         backlog(connection)
         scan = "Seq Scan on delivery" if postgresql else "SCAN delivery"
-        for statement, index in ((HELD, "delivery_due"), (OLDEST, "delivery_due"), (HEADS, "delivery_queue"), (CLAIM, "delivery_")):
+        for statement, index in (
+            (HELD, "delivery_leased"),
+            (LAPSED, "delivery_leased"),
+            (OLDEST, "delivery_due"),
+            (HEADS, "delivery_waiting"),
+            (CLAIM, "delivery_"),
+        ):
             how = plan(connection, statement)
             assert scan not in how, how
             assert index in how, how
+            # Of everybody's due rows PostgreSQL once read all, to find two of an endpoint that had none.
+            assert statement is not HEADS or "delivery_due" not in how, how
 
 
 def test_a_claim_finds_everybody_behind_a_backlog_of_fifty_thousand_in_one_go(opened: Opened) -> None:
     with opened() as connection:
         backlog(connection)
-        chosen = choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000)
+        chosen = choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000).ids
         assert [len([id for id in chosen if id.startswith(kind)]) for kind in ("dlv_a", "dlv_b")] == [8, 300]
         assert [id for id in chosen if id.startswith("dlv_a")] == [f"dlv_a{number}" for number in range(1, 9)]
         batch = claim(connection, token="one", now_ms=NOW, most=1000)
         assert batch.taken == 308
-        assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000) == []
+        assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000).ids == []
 
 
 def hanging(connection: Connection, rows: int, organisations: int = 25) -> None:
@@ -214,10 +224,30 @@ def test_organisations_take_turns_for_the_places_and_hold_no_more_than_their_own
         claim(connection, token="two", now_ms=NOW, most=1000)
         held = owners(connection)
         assert (held.total(), held["org_new"], set(held.values())) == (201, 1, {1, 8})
-        assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000) == []
+        assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=1000).ids == []
 
 
 def test_of_those_with_as_many_under_way_the_oldest_comes_first(opened: Opened) -> None:
     with opened() as connection:
         hanging(connection, 8000)
-        assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=25) == [f"dlv_{number}" for number in range(1, 26)]
+        assert choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=25).ids == [f"dlv_{number}" for number in range(1, 26)]
+
+
+def test_of_more_endpoints_than_a_claim_looks_at_the_next_one_goes_on_where_it_ended(opened: Opened) -> None:
+    endpoints = 2 * ENDPOINTS_AT_ONCE + 100
+    with opened() as connection:
+        hanging(connection, 20 * endpoints, organisations=endpoints // 8)
+        walked, places = "", list[str]()
+        for _ in range(4):
+            choice = choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=10_000, after=walked)
+            walked = choice.walked
+            places.append(walked)
+        assert places[0] < places[1] and places[0] != "" and places[2] == ""
+        assert places[3] == places[0]
+
+
+def test_what_a_dead_worker_had_is_found_behind_its_endpoints_backlog(opened: Opened) -> None:
+    with opened() as connection:
+        hanging(connection, 8000)
+        told(connection, f"update delivery set lease = 'dead', due_ms = {NOW} - 1 where id = 'dlv_new'")
+        assert "dlv_new" in choose(connection, now_ms=NOW, horizon=NOW + LEASE_MS, most=100).ids

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from prometheus_client.parser import text_string_to_metric_families
 
 from clients.outside_system import OutsideSystem
+from operations.deps import Build
 from registry.active_request import ActiveRequest
 from storage.connection import Connection
 from storage.schema import IssuanceTable
@@ -22,6 +23,7 @@ from transports.http.large_answers import LargeAnswers, Reader
 from transports.http.serve import bind, port_of
 from transports.metrics import Metrics, Served
 from transports.metrics_door import metrics_door
+from transports.readiness import Readiness
 from transports.tally import Tally
 
 pytestmark = pytest.mark.anyio
@@ -114,7 +116,8 @@ async def test_unresolved_issuances_are_counted_by_state_and_the_oldest_has_an_a
     rows = [{"key": f"k{i}", "state": state, "dispatched": now - a, "updated": now - b} for i, (state, a, b) in enumerate(given)]
     await office.store.write(issue, rows=rows)
     found = await values(Metrics(office.store, office.clock, Tally()))
-    assert {name: value for name, value in found.items() if name.startswith("issuance")} == {
+    assert {name: value for name, value in found.items() if name.startswith("issuance") and (value or "unresolved" in name)} == {
+        "issuances_unsettled{reason=not_looked_into}": 3,
         "issuances_unresolved{state=dispatching}": 1,
         "issuances_unresolved{state=outcome_unknown}": 2,
         "issuances_unresolved{state=manual_reconciliation_required}": 1,
@@ -192,11 +195,21 @@ async def ask(bound: socket.socket, request: bytes) -> tuple[str, bytes]:
     return head.split(b"\r\n")[0].decode(), body
 
 
-async def test_its_address_has_metrics_and_nothing_else(office: PostOffice) -> None:
+def readiness_of(office: PostOffice) -> Readiness:
+    return Readiness(office.store, office.world.pipeline.deps.keyring, office.clock, Build("1", "abc"), print)
+
+
+async def test_its_address_has_metrics_and_probes_and_nothing_else(office: PostOffice) -> None:
     metrics = Metrics(office.store, office.clock, Tally())
     rest = b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with bind("127.0.0.1", 0) as bound:
-        async with metrics_door(metrics, bound):
+        readiness = readiness_of(office)
+        async with metrics_door(metrics, readiness, bound):
+            not_ready = b'{"ready":false,"reasons":["database_unreachable"]}'
+            assert await ask(bound, b"GET /health/ready" + rest) == ("HTTP/1.1 503 Service Unavailable", not_ready)
+            await readiness.look()
+            assert await ask(bound, b"GET /health/ready" + rest) == ("HTTP/1.1 200 OK", b'{"ready":true,"reasons":[]}')
+            assert await ask(bound, b"GET /health" + rest) == ("HTTP/1.1 200 OK", b'{"ok":true,"version":"1","build_sha":"abc"}')
             assert await ask(bound, b"GET /metrics" + rest) == ("HTTP/1.1 200 OK", await metrics.text())
             assert await ask(bound, b"HEAD /metrics" + rest) == ("HTTP/1.1 200 OK", b"")
             assert (await ask(bound, b"GET /" + rest))[0] == "HTTP/1.1 404 Not Found"
@@ -210,7 +223,7 @@ async def test_whoever_is_still_asking_when_it_closes_is_let_go_without_a_word(o
     faults: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
     with bind("127.0.0.1", 0) as bound:
-        async with metrics_door(Metrics(office.store, office.clock, Tally()), bound):
+        async with metrics_door(Metrics(office.store, office.clock, Tally()), readiness_of(office), bound):
             asking = [await asyncio.open_connection("127.0.0.1", port_of(bound)) for _ in range(5)]
             for _, writer in asking:
                 writer.write(b"GET /met")

@@ -99,7 +99,7 @@ async def test_an_organisations_backlog_over_many_endpoints_hides_nobody_elses_e
     office.clock.advance(1)
     stranger = await office.stranger(URL)
     taken = [row.organisation for token in ("one", "two", "three", "four", "five") for row in (await take(office, token)).leased]
-    assert taken == [office.caller.organisation] * 8 + [stranger]
+    assert sorted(taken) == sorted([office.caller.organisation] * 8 + [stranger])
 
 
 async def test_concurrent_claims_never_give_one_delivery_twice(on_both: PostOffice) -> None:

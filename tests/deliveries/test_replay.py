@@ -70,5 +70,5 @@ def test_on_sqlite_a_replay_reads_no_more_than_its_portion(tmp_path: Path) -> No
         text = REPLAY.text(sqlite_dialect())
         binds = {"endpoint": "we_1", "since_ms": 0, "now_ms": NOW, **text.literals}
         how = "\n".join(str(row[-1]) for row in fetched(connection, "explain query plan " + text.sql, **binds))
-        assert "delivery_queue (state=? AND endpoint_id=? AND due_ms>?)" in how, how
+        assert "delivery_failed (endpoint_id=? AND due_ms>?)" in how, how
         assert "SCAN delivery" not in how and "delivery_due" not in how, how

@@ -267,7 +267,7 @@ async def test_a_fault_of_ours_is_reported_counts_in_the_schedule_and_not_agains
         assert await worker.step() == 1
     assert await office.states(event) == [("pending", ["internal"])]
     assert len(office.reports) == 1
-    assert "could not be sent: ValueError" in office.reports[0]
+    assert "could not be sent: KeyUnknown" in office.reports[0]
     assert secret not in office.reports[0]
     assert there.requests == []
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from operations.services.issuing.reconciliation import MOST_SUSPECTS, Pace, Reconciliation
+from operations.services.issuing.reconciliation import FEW_SUSPECTS, Pace, Reconciliation
 from operations.services.issuing.survey import AT_ONCE
 from registry.limits import Tier
 from storage.issuing.issuance import find_issuance
@@ -120,13 +120,16 @@ async def test_packages_are_asked_for_a_few_at_once_and_once_for_all_rows(issuin
     assert (road.asked, road.most_at_once) == (9, AT_ONCE)
 
 
-async def test_of_too_many_suspects_none_is_asked_for_and_nothing_is_proved(issuing: Issuing, road: CrookedRoad) -> None:
+async def test_of_more_suspects_than_fifty_each_is_asked_for_once_in_ten_minutes(issuing: Issuing, road: CrookedRoad) -> None:
     await issuing.lose("order", drawn=True)
-    used = [line for line in issuing.network.lines_of(ACCOUNT) if line.sim.status == "AFFECTED"]
-    for line in used[:MOST_SUSPECTS]:
+    await issuing.lose("undrawn", drawn=False, validityPeriod=9)
+    used = [line for line in issuing.network.lines_of(ACCOUNT) if line.sim.status == "AFFECTED" and line.packages]
+    for line in used[: FEW_SUSPECTS + 5]:
         line.sim.affected_at = int(issuing.world.clock.now())
-    assert await issuing.look() == 0
-    assert (await issuing.state("order"), road.asked) == ("outcome_unknown", 0)
-    used[0].sim.affected_at = None
-    assert await issuing.look(later=31) == 1
-    assert (await issuing.state("order"), road.asked) == ("issued", MOST_SUSPECTS)
+    assert await issuing.look() == 1
+    read = road.asked
+    assert (await issuing.state("order"), read > FEW_SUSPECTS) == ("issued", True)
+    await issuing.look(later=31)
+    assert road.asked == read
+    await issuing.look(later=601)
+    assert road.asked >= read + FEW_SUSPECTS

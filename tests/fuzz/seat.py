@@ -35,7 +35,7 @@ class Machine(RuleBasedStateMachine):
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Do it now."""
-        return self.runner.run(work)
+        return self.runner.get_loop().run_until_complete(work)
 
     def together(self, *work: Coroutine[Any, Any, T]) -> list[T]:
         """Do them at once."""

@@ -11,7 +11,7 @@ from operations.services.people.signing_keys import keys_at
 from storage.connection import Connection
 from storage.mail import take_mails
 from storage.secrets.rekey import COLUMNS, count_of_key, count_older, reseal
-from storage.secrets.sealed_rows import newest_key_ids
+from storage.secrets.sealed_rows import outermost_key_ids
 from storage.secrets.sealing import Keyring
 from tests.identity.house import House
 from tests.world import NOON
@@ -35,11 +35,11 @@ async def test_after_rekey_tokens_verify_secrets_open_and_mails_can_be_sent(hous
     waiting = await house.request_token(program["client_id"])
     fresh = f"fresh:{base64.b64encode(bytes(range(32))).decode()}"
     both = Keyring(f"{fresh},{keyring_text(deps.keyring)}", deps.ids.bytes)
-    assert await store.read(newest_key_ids) == {old}
+    assert await store.read(outermost_key_ids) == {old}
     done = [await reseal(store, both, column) for column in COLUMNS]
     assert sum(each.resealed for each in done) == 3 and sum(each.unopened for each in done) == 0
     assert await store.read(count_of_key, key_id=old) == await store.read(count_older, key_id="fresh") == 0
-    assert await store.read(newest_key_ids) == {"fresh"}
+    assert await store.read(outermost_key_ids) == {"fresh"}
 
     new = Keyring(fresh, deps.ids.bytes)
     [taken] = await store.write(take_mails, token="t", now=NOON, most=9)

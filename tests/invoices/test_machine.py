@@ -39,7 +39,7 @@ class InvoiceMachine(RuleBasedStateMachine):
         self.run(self.open())
 
     def run(self, work: Any) -> Any:
-        return self.runner.run(work)
+        return self.runner.get_loop().run_until_complete(work)
 
     async def open(self) -> None:
         opening = open_world(Path(self.folder.name), CATALOGUE, limits=Limits(burst_enabled=False))

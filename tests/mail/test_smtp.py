@@ -103,7 +103,7 @@ async def test_starttls_is_used_where_it_is_offered_and_its_certificate_is_check
         await to(office.port, tls=tls[1]).send(LETTER, ID)
         text, final = await failure(to(office.port))
     assert office.envelopes == [("noreply@esim.example", [TO], True)]
-    assert (text, final) == ("the mail server's certificate is not trusted; SSL_CERT_FILE names the authorities that are", False)
+    assert (text, final) == ("the mail server's certificate is not trusted; SERVICE_CA_FILE names authorities of your own", False)
 
 
 async def test_smtps_is_encrypted_from_the_start(tls: Contexts) -> None:

@@ -14,6 +14,7 @@ import yaml
 
 from tests.running import ROOT
 from transports.cli.main import make_app
+from transports.readiness import READY_PATH
 from transports.service import VERSION
 from transports.settings import PREFIX, Settings, load_settings
 
@@ -98,13 +99,28 @@ def test_no_secret_has_a_value_of_its_own() -> None:
 def test_everything_waits_for_what_it_needs_and_only_the_server_is_seen() -> None:
     services = COMPOSE["services"]
     waits = {name: {other: how["condition"] for other, how in service.get("depends_on", {}).items()} for name, service in services.items()}
-    upgraded = {"upgrade": "service_completed_successfully"}
-    assert waits == {"database": {}, "upgrade": {"database": "service_healthy"}, "server": upgraded, "worker": upgraded}
+    healthy = {"database": "service_healthy"}
+    assert waits == {"database": {}, "upgrade": healthy, "server": healthy, "worker": healthy}
     assert {name: service.get("ports", []) for name, service in services.items() if "ports" in service} == {
         "server": ["127.0.0.1:8000:8000"]
     }
     assert COMPOSE["networks"]["inside"] == {"internal": True}
     assert services["database"]["networks"] == ["inside"]
+
+
+def test_the_schema_is_never_changed_by_itself_under_servers_that_run() -> None:
+    assert [name for name, service in COMPOSE["services"].items() if "profiles" in service] == ["upgrade"]
+    guide = (ROOT / "docs" / "guide-operators.md").read_text().partition("To upgrade, ")[2]
+    order = ["docker compose build", "docker compose stop server worker", "docker compose run --rm upgrade", "docker compose up -d --wait"]
+    places = [guide.index(f"\n{step}\n") for step in order]
+    assert places == sorted(places)
+
+
+def test_containers_are_healthy_when_their_process_is_ready() -> None:
+    check = DOCKERFILE[DOCKERFILE.index("HEALTHCHECK ") : DOCKERFILE.index("ENTRYPOINT")]
+    worker, port = COMPOSE["services"]["worker"], COMPOSE["services"]["worker"]["environment"]["SERVICE_METRICS_PORT"]
+    assert READY_PATH in check and f"http://127.0.0.1:{port}{READY_PATH}" in worker["healthcheck"]["test"][-1]
+    assert COMPOSE["services"]["server"].get("healthcheck") is None  # the image's own
 
 
 def test_the_image_is_this_version_for_a_user_who_is_not_root() -> None:

@@ -6,7 +6,7 @@ from asyncio import Handle, Task, TimerHandle
 from asyncio.base_events import BaseEventLoop
 from asyncio.tasks import _unregister_task
 from collections.abc import Callable, Coroutine, Generator
-from contextvars import Context
+from contextvars import Context, copy_context
 from random import Random
 from typing import Any, NoReturn, TypeVar
 
@@ -36,6 +36,29 @@ class SimTask(Task[T]):
     __eq__ = object.__eq__
 
 
+class SimHandle(Handle):
+    """A handle that asks nobody whether the loop debugs: an episode makes a thousand."""
+
+    __slots__ = ()
+
+    def __init__(self, callback: Callable[..., object], args: tuple[Any, ...], loop: BaseEventLoop, context: Context | None) -> None:
+        self._context = copy_context() if context is None else context
+        self._loop, self._callback, self._args = loop, callback, args
+        self._cancelled, self._repr, self._source_traceback = False, None, None
+
+
+class SimTimer(SimHandle, TimerHandle):
+    """The same for a timer."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, when: float, callback: Callable[..., object], args: tuple[Any, ...], loop: BaseEventLoop, context: Context | None
+    ) -> None:
+        SimHandle.__init__(self, callback, args, loop, context)
+        self._when, self._scheduled = when, False
+
+
 class SimLoop(BaseEventLoop):
     """Deterministic: the same seed gives the same interleaving."""
 
@@ -56,7 +79,7 @@ class SimLoop(BaseEventLoop):
         return self._now
 
     def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> Handle:
-        handle = Handle(callback, args, self, context)
+        handle = SimHandle(callback, args, self, context)
         self._soon.append(handle)
         return handle
 
@@ -69,7 +92,7 @@ class SimLoop(BaseEventLoop):
         return self.call_at(self._now + delay, callback, *args, context=context)
 
     def call_at(self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None) -> TimerHandle:
-        timer = TimerHandle(when, callback, args, self, context)
+        timer = SimTimer(when, callback, args, self, context)
         self._made += 1
         heapq.heappush(self._later, (when, self._draw(), self._made, timer))
         return timer
@@ -114,7 +137,7 @@ class SimLoop(BaseEventLoop):
         if self.steps > MOST_STEPS:
             raise Livelock(f"{self.steps} steps until {self._now:.3f} s: the episode does not end")
         for handle in batch:
-            if not handle.cancelled():
+            if not handle._cancelled:
                 handle._run()
         handle = None
 

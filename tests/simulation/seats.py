@@ -27,7 +27,7 @@ class Seat:
         self.store: Store = open_store(migrated_sqlite(Path(self.folder.name)))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(work)
+        return self.runner.get_loop().run_until_complete(work)
 
     def close(self) -> None:
         self.run(self.store.aclose())

@@ -20,7 +20,7 @@ from storage.people.former_tokens import find_former_token, keep_former_token
 from storage.schema import WebhookEndpointTable
 from storage.secrets.rekey import BATCH, COLUMNS, NAMED, Resealed, Unopened, count_of_key, count_older, reseal
 from storage.secrets.sealed_fields import OWN_TOKEN_FIELD, claim_field, esim_field, webhook_secret_field
-from storage.secrets.sealed_rows import newest_key_ids
+from storage.secrets.sealed_rows import outermost_key_ids
 from storage.secrets.sealing import Keyring
 from storage.shop.orders import ORDER, NewOrder, find_order, insert_order
 from storage.statement import Command, Query, table
@@ -241,7 +241,7 @@ async def test_of_many_that_cannot_be_opened_all_are_counted_and_the_first_are_n
 async def test_a_start_looks_at_an_own_token_too(store: Store) -> None:
     await store.write(fill_claims, 0, OLD)
     await store.write(create_organisation, id=ORG, name="A", tier="pro", now=NOW)
-    assert await store.read(newest_key_ids) == frozenset()
+    assert await store.read(outermost_key_ids) == frozenset()
     token = OLD.seal("token", org_id=ORG, field=OWN_TOKEN_FIELD)
     await store.write(set_connection, organisation=ORG, mode="own", account_id=None, own_token=token)
-    assert await store.read(newest_key_ids) == {"old"}
+    assert await store.read(outermost_key_ids) == {"old"}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from cryptography.exceptions import InvalidTag
 
+from registry.errors import KeyUnknown
 from storage.secrets.sealing import Keyring, new_key_setting
 
 
@@ -67,8 +68,23 @@ def test_after_a_rotation_the_new_key_seals_and_both_open() -> None:
 
 def test_a_key_that_is_gone_is_named() -> None:
     sealed = Keyring(OLD, counting()).seal("text", org_id="o", field="f")
-    with pytest.raises(ValueError, match="'old', which is not in the keyring \\(new\\)"):
-        Keyring(NEW, counting()).open(sealed, org_id="o", field="f")
+    named: list[str] = []
+    with pytest.raises(KeyUnknown) as unknown:
+        Keyring(NEW, counting(), tell_missing=named.append).open(sealed, org_id="o", field="f")
+    assert (unknown.value.key_id, named) == ("old", ["old"])
+
+
+def test_a_key_that_the_setting_has_gained_opens_and_does_not_seal() -> None:
+    sealed = Keyring(NEW, counting()).seal("text", org_id="o", field="f")
+    ring = Keyring(OLD, counting(), read_changed=lambda: f"{NEW},{OLD}")
+    assert ring.open(sealed, org_id="o", field="f") == "text"
+    assert ring.key_ids == ("old", "new")
+    assert ring.seal("text", org_id="o", field="f").startswith("old.")
+
+
+def test_a_setting_that_is_being_written_changes_nothing() -> None:
+    ring = Keyring(OLD, counting(), read_changed=lambda: "new:AAA")
+    assert ring.learn() == () and ring.key_ids == ("old",)
 
 
 def test_a_value_of_another_form_is_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 from registry.errors import StoreUnavailable
 from storage.migrate import current_revision, upgrade
 from storage.secrets.sealed_rows import sealed_key_ids
-from storage.unreachable import unreachable
+from storage.unreachable import NO_CONNECTION_LEFT, unreachable
 
 CANNOT = "the database cannot be reached: "
 WAYS: list[Callable[[str], object]] = [current_revision, sealed_key_ids, upgrade]
@@ -58,7 +58,8 @@ def test_what_a_living_server_refuses_is_told_by_its_class(postgres: str, way: C
         ("SSL error: certificate verify failed", "TLS failed: the certificate was not accepted"),
         ('root certificate file "/root.crt" does not exist', "TLS failed: the certificate was not accepted"),
         ("connection timeout expired", "it did not answer in time"),
-        ("FATAL:  sorry, too many clients already", "the server has no connection left"),
+        ("FATAL:  sorry, too many clients already", NO_CONNECTION_LEFT),
+        ('FATAL:  too many connections for role "jo"', NO_CONNECTION_LEFT),
         ("FATAL:  something new about shop", "the server's log may say why"),
     ],
 )

@@ -46,7 +46,7 @@ class TopUps(RuleBasedStateMachine):
         self.paid: list[str] = []
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(work)
+        return self.runner.get_loop().run_until_complete(work)
 
     @rule(plan=st.sampled_from(["nordic", "nordic-big"]))
     def somebody_begins(self, plan: str) -> None:

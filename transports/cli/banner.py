@@ -46,9 +46,16 @@ class Started:
             }
         ).decode()
 
+    @property
+    def way_to_a_key(self) -> str:
+        """How to get a key that no start shows: only the demo's organisation has been given one by the start that made it."""
+        if self.organisation is not None:
+            return f"made by an earlier start; a new one: {self.new_key}"
+        return f"none is made without demo data; for an organisation (`reseller org create`): {self.new_key} --org ID"
+
     def as_tree(self) -> str:
         """Addresses, database, mode, key, and the two things to do first. People sign in with a browser, so only they are told where."""
-        shown = f"{self.api_key}  (shown this once)" if self.api_key else f"made by an earlier start; a new one: {self.new_key}"
+        shown = f"{self.api_key}  (shown this once)" if self.api_key else self.way_to_a_key
         mode = {
             "demo": "demo: an organisation to try things with, and no money moves",
             "development": "development",

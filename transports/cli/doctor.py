@@ -14,8 +14,11 @@ import typer
 
 from registry.clock import SystemClock
 from registry.errors import Refusal
-from registry.ids import SystemIds
+from storage.capacity import BESIDE_POOL, BESIDE_POOL_OF_WORKER, capacity
 from storage.migrate import HEAD, SchemaMismatch, current_revision, refuse_unknown
+from storage.unreachable import NotUtf8
+from transports.cli.certificate_check import identity
+from transports.cli.encryption_check import keyring
 from transports.cli.failure import Failure
 from transports.cli.finding import Finding, Note
 from transports.cli.mail_check import mail
@@ -23,10 +26,9 @@ from transports.cli.model_check import model
 from transports.cli.outage_check import outages
 from transports.cli.payments_check import payments
 from transports.cli.render import print_line
+from transports.cli.unset_check import unset
 from transports.cli.upstream_check import upstream
 from transports.data_directory import open_to_others
-from transports.keyring_check import checked_keyring, refuse_lost
-from transports.keyring_file import is_open_to_others, keyring_path
 from transports.settings import PREFIX, BadSettings, Settings, UnknownSetting, load_settings
 
 FINE_SECONDS = 5.0
@@ -64,15 +66,19 @@ def examine(settings: Settings) -> Iterator[Finding]:
     )
     yield Finding("settings", f"environment {settings.env}")
     yield from directory(settings)
-    yield database(settings)
+    yield (found := database(settings))
+    if not settings.embedded and found.fix is None:
+        yield connections(settings)
     yield clock(settings)
-    yield keyring(settings)
+    yield from keyring(settings)
     yield port(settings)
     yield upstream(settings)
     yield from outages(settings)
     yield payments(settings)
     yield model(settings)
     yield mail(settings)
+    yield identity(settings)
+    yield from unset(settings)
 
 
 def directory(settings: Settings) -> Iterator[Finding]:
@@ -91,6 +97,8 @@ def database(settings: Settings) -> Finding:
         refuse_unknown(revision)
     except SchemaMismatch as error:
         return Finding("database", f"{shown}: {error}", "run the newer program, or put an older backup back: reseller db restore FILE")
+    except NotUtf8 as error:
+        return Finding("database", f"{shown}: {error.state}", error.fix)
     except (Refusal, sqlite3.Error, OSError) as error:
         way = "the directory's permissions and free space" if settings.embedded else "SERVICE_DATABASE_URL, and that the server runs"
         return Finding("database", f"{shown}: {error}", f"check {way}")
@@ -103,6 +111,20 @@ def database(settings: Settings) -> Finding:
     return Finding("database", f"{shown}: schema {revision}, this program needs {HEAD}", "reseller db upgrade")
 
 
+def connections(settings: Settings) -> Finding:
+    """Whether the server has room for the pool of one process, and for how many."""
+    pool = settings.database_pool
+    try:
+        found = capacity(settings.store_url)
+    except Refusal as error:
+        return Finding("capacity", f"PostgreSQL: {error}", "check SERVICE_DATABASE_URL, and that the server runs")
+    most = pool + BESIDE_POOL_OF_WORKER
+    shown = f"{found.room} connections for us, {found.used} in use; a worker takes up to {most}, a server {pool + BESIDE_POOL}"
+    if found.room < most:
+        return Finding("capacity", shown, "raise max_connections, or the limit of the user or the database, or lower SERVICE_DATABASE_POOL")
+    return Finding("capacity", f"{shown}: room for {found.processes(pool)} processes")
+
+
 def clock(settings: Settings) -> Finding:
     """Signatures, tokens and schedules need the right time; a clock that went back is seen by what was written later."""
     now, file = SystemClock().now(), settings.data / "service.db"
@@ -110,23 +132,6 @@ def clock(settings: Settings) -> Finding:
     if behind > FINE_SECONDS:
         return Finding("clock", f"{behind:.0f} s behind the last write to {file}", "set this machine's clock, for example by NTP")
     return Finding("clock", f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S} UTC")
-
-
-def keyring(settings: Settings) -> Finding:
-    """A keyring there must be, the one that sealed this database; without it sealed values cannot be read."""
-    path, ids = keyring_path(settings), SystemIds(SystemClock())
-    try:
-        if path is not None and not path.exists():
-            refuse_lost(settings)
-            return Finding("keyring", "none yet, made at the first start")
-        if path is not None and is_open_to_others(path):
-            return Finding("keyring", f"{path} can be read by others", f"chmod 600 {path}")
-        checked_keyring(settings, ids)
-    except BadSettings as wrong:
-        return Finding("keyring", str(wrong), "put back the keyring that sealed this database; every replica needs the same one")
-    except (Refusal, sqlite3.Error):
-        return Finding("keyring", "not compared with the database, which cannot be read")
-    return Finding("keyring", "from SERVICE_SECRET_KEYS" if path is None else str(path))
 
 
 def port(settings: Settings) -> Finding:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import orjson
 
 from operations.services.issuing.evidence import Weighed
+from operations.services.issuing.obstacles import reason_of
 from registry.policy import stamp
-from storage.issuing.issuance import IssuanceRow
+from storage.issuing.issuance import UNSETTLED, IssuanceRow
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -25,7 +26,7 @@ def listed(row: IssuanceRow, now: float, *, advised: bool) -> dict[str, object]:
         "age": age(now - row.dispatched),
         "note": row.note,
     }
-    return {**shown, "next": advice(row)} if advised else shown
+    return {**shown, "why": why(row), "next": advice(row)} if advised else shown
 
 
 def window(row: IssuanceRow) -> str:
@@ -37,6 +38,14 @@ def age(seconds: float) -> str:
     """In the largest unit that says enough."""
     whole = max(0, int(seconds))
     return next((f"{whole // size} {unit}" for size, unit in UNITS if whole >= 2 * size), f"{whole} s")
+
+
+def why(row: IssuanceRow) -> str:
+    """What keeps it from being settled by itself."""
+    if row.state not in UNSETTLED:
+        return "what was sent to take the eSIM back had no answer that proves anything"
+    seen = f" ({age(row.clear_seconds or 0.0)} so far)" if row.obstacle == "waiting" else ""
+    return reason_of(row.obstacle) + seen
 
 
 def advice(row: IssuanceRow) -> str:
@@ -62,6 +71,7 @@ def detailed(row: IssuanceRow, now: float) -> dict[str, object]:
         if row.replied is None
         else f"{row.replied}, which was not taken: another issuance had it, or this one had failed",
         "nothing seen since": None if row.clear_since is None else stamp(row.clear_since),
+        "why it is not settled": reason_of(row.obstacle) if row.state in UNSETTLED else None,
         "steps of the rollback": steps(row),
     }
     return {name: value for name, value in known.items() if value is not None}

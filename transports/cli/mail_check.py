@@ -5,11 +5,11 @@ import asyncio
 from clients.mail.letter import MailFailed
 from clients.mail.smtp import UNTRUSTED, SmtpMail, SmtpSettings, smtp_settings
 from registry.clock import SystemClock
+from transports.cli.certificate_check import FIX as CERTIFICATE
 from transports.cli.finding import Finding
 from transports.settings import Settings
 
 SECONDS = 5.0
-CERTIFICATE = "have it certified for this name, or set SSL_CERT_FILE to the authority that signed it"
 FIX = "check SERVICE_SMTP_URL (smtps:// for port 465, smtp:// for 587), its user and password, and that this machine may reach the server"
 
 
@@ -21,7 +21,7 @@ def mail(settings: Settings) -> Finding:
     smtp = smtp_settings(address, settings.mail_from)
     where = f"{smtp.host}:{smtp.port}"
     try:
-        encrypted = asyncio.run(SmtpMail(smtp, SystemClock(), seconds=SECONDS).greet())
+        encrypted = asyncio.run(SmtpMail(smtp, SystemClock(), ca_file=settings.ca_file, seconds=SECONDS).greet())
     except MailFailed as failed:
         return Finding("mail", f"{where}: {failed}", CERTIFICATE if str(failed) == UNTRUSTED else FIX)
     return Finding("mail", f"{where} answers, {said(smtp, encrypted)}")

@@ -41,5 +41,6 @@ async def metrics_of(service: "Service", bound: socket.socket | None, served: "S
     from transports.metrics import Metrics  # only where they are on: start-up time
     from transports.metrics_door import metrics_door
 
-    async with metrics_door(Metrics(service.store, service.clock, service.worker.tally, served, service.systems), bound):
+    metrics = Metrics(service.store, service.clock, service.worker.tally, served, service.systems)
+    async with metrics_door(metrics, service.readiness, bound):
         yield

@@ -7,6 +7,7 @@ import orjson
 
 from clients.failure import OutboundFailed
 from clients.http import Outbound, OutboundLimits
+from transports.cli.certificate_check import unanswered
 from transports.cli.finding import Finding
 from transports.settings import Settings
 
@@ -22,7 +23,7 @@ def model(settings: Settings) -> Finding:
     try:
         status, body = asyncio.run(models(settings))
     except OutboundFailed as failed:
-        return Finding("model", f"{settings.model_url} does not answer ({failed.kind})", ELSEWHERE)
+        return unanswered("model", settings.model_url, f"it does not answer ({failed.kind})", ELSEWHERE, settings)
     if status in (401, 403):
         return Finding("model", f"{settings.model_url} does not accept our key", KEY)
     if status >= 400:  # not every endpoint has a list
@@ -37,7 +38,7 @@ def model(settings: Settings) -> Finding:
 async def models(settings: Settings) -> tuple[int, bytes]:
     """What it says of its models."""
     key = settings.model_key.get_secret_value()
-    outbound = Outbound(OutboundLimits(total_seconds=SECONDS))
+    outbound = Outbound(OutboundLimits(total_seconds=SECONDS), ca_file=settings.ca_file)
     try:
         headers = {"accept": "application/json", **({"authorization": f"Bearer {key}"} if key else {})}
         reply = await outbound.exchange("GET", settings.model_url.rstrip("/") + "/models", headers=headers)

@@ -22,6 +22,7 @@ from transports.cli.failure import Failure
 from transports.cli.fee import set_fee
 from transports.cli.local import open_local
 from transports.cli.operator import done_here
+from transports.cli.private_access import allow_private
 from transports.cli.render import print_line
 from transports.settings import load_settings
 
@@ -34,6 +35,7 @@ org_app.command("disconnect")(disconnect)
 org_app.command("assign")(assign)
 org_app.command("unassign")(unassign)
 org_app.command("set-fee")(set_fee)
+org_app.command("allow-private")(allow_private)
 
 
 @org_app.command("create")

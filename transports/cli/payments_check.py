@@ -7,6 +7,7 @@ from clients.http import Outbound
 from clients.payments.client import PROCESSOR_LIMITS, ProcessorClient
 from clients.payments.failure import KeyRefused
 from registry.errors import Refusal
+from transports.cli.certificate_check import unanswered
 from transports.cli.finding import Finding
 from transports.payments import processor_settings
 from transports.settings import Settings
@@ -27,7 +28,7 @@ def payments(settings: Settings) -> Finding:
     except KeyRefused:
         return Finding("payments", f"{where} does not accept our key, or not for reading the balance", KEY)
     except Refusal as refusal:
-        return Finding("payments", f"{where}: {refusal.message}", ELSEWHERE)
+        return unanswered("payments", where, refusal.message, ELSEWHERE, settings)
     if live != expected:
         return Finding("payments", f"{where} answers for {kind(live)}", OTHER_MONEY)
     return Finding("payments", f"{where} accepts our key, {kind(live)}" + ("" if settings.payments_client_id else ", no OAuth client"))
@@ -36,7 +37,7 @@ def payments(settings: Settings) -> Finding:
 async def money(settings: Settings) -> tuple[bool, bool]:
     """Whether the key says that money is real, and whether the processor does."""
     wire = replace(processor_settings(settings), total_seconds=SECONDS, pauses=())
-    processor = ProcessorClient(wire, Outbound(PROCESSOR_LIMITS))
+    processor = ProcessorClient(wire, Outbound(PROCESSOR_LIMITS, ca_file=settings.ca_file))
     try:
         return processor.live, (await processor.own_balance()).live
     finally:

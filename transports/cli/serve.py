@@ -14,8 +14,10 @@ from operations.catalogue import CATALOGUE
 from operations.services.demo.organisation import Demo
 from registry.catalogue import Selection
 from storage.migrate import SchemaMismatch
+from storage.starting import wait_for_start
 from transports.cli.banner import Started, opened_by
 from transports.cli.failure import Failure
+from transports.cli.local import to_stderr
 from transports.cli.metrics import metrics_of, metrics_socket
 from transports.settings import Settings, load_settings
 
@@ -67,6 +69,7 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host
     opening = OpeningLog()
+    await wait_for_start(settings.store_url, to_stderr)
     service = build_service(settings, f"http://{shown}:{port_of(bound)}", report=opening.note)
     secrets = loaded_secrets(settings, service.keyring_text)
     human = settings.log == "auto" and sys.stderr.isatty()
@@ -83,7 +86,17 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
     served = None if scraped is None else served_by(app, connections)
     async with metrics_of(service, scraped, served):
         always = strict_transport(settings, service.site.base_url)
-        server = make_server(app, deadlines=deadlines, ids=service.ids, logs=logs, ready=ready, connections=connections, always=always)
+        server = make_server(
+            app,
+            deadlines=deadlines,
+            ids=service.ids,
+            logs=logs,
+            ready=ready,
+            connections=connections,
+            always=always,
+            drain=service.readiness.drain,
+            drain_seconds=settings.drain,
+        )
         await server.serve(sockets=[bound])
         if server.started:  # a start that failed has said so itself
             logs.event("stopped")

@@ -11,6 +11,7 @@ from clients.ocs.pool import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
 from registry.clock import SystemClock
 from registry.errors import OcsError, Refusal
+from transports.cli.certificate_check import unanswered
 from transports.cli.finding import Finding
 from transports.settings import Settings
 from transports.upstream import ocs_settings
@@ -34,7 +35,7 @@ def upstream(settings: Settings) -> Finding:
     try:
         reseller = asyncio.run(whose(replace(ocs_settings(settings), total_seconds=SECONDS), token))
     except Refusal as refusal:
-        return Finding("upstream", f"{settings.ocs_url}: {refusal.message}", fix_of(refusal))
+        return unanswered("upstream", settings.ocs_url, refusal.message, fix_of(refusal), settings)
     return Finding("upstream", f"{settings.ocs_url} answers as reseller {reseller}")
 
 
@@ -55,7 +56,7 @@ async def accounts_of(wire: OcsSettings, token: str) -> dict[int, str]:
 @asynccontextmanager
 async def asking(wire: OcsSettings, token: str) -> AsyncGenerator[Ocs]:
     """The client of a token, for one question."""
-    pool = OcsPool(Outbound(ocs_limits(wire)), wire, SystemClock())
+    pool = OcsPool(Outbound(ocs_limits(wire), ca_file=wire.ca_file), wire, SystemClock())
     try:
         yield pool.for_token(token)
     finally:

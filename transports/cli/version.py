@@ -8,6 +8,7 @@ import typer
 
 from transports.cli.render import print_line
 from transports.settings import BadSettings, load_settings
+from transports.source_revision import build_sha
 
 
 def show_version(asked: bool) -> None:
@@ -17,7 +18,7 @@ def show_version(asked: bool) -> None:
     from transports.service import VERSION  # brings the whole service
 
     try:
-        build = load_settings(os.environ, env_file=Path(".env")).build_sha
+        build = build_sha(load_settings(os.environ, env_file=Path(".env")).build_sha)
     except BadSettings:
         build = "unknown, since the settings are wrong: see `reseller doctor`"
     print_line(f"reseller {VERSION} (build {build})")

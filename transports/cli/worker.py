@@ -13,7 +13,9 @@ import typer
 from anyio.abc import TaskStatus
 
 from storage.migrate import SchemaMismatch
+from storage.starting import wait_for_start
 from transports.cli.failure import Failure
+from transports.cli.local import to_stderr
 from transports.cli.metrics import metrics_of, metrics_socket
 from transports.settings import Settings, load_settings
 
@@ -38,17 +40,25 @@ async def work(settings: Settings, scraped: socket.socket | None) -> None:
     from transports.service import build_service
 
     opening = OpeningLog()
+    await wait_for_start(settings.store_url, to_stderr)
     service = build_service(settings, "http://127.0.0.1:8000", report=opening.note, apart=True)
     secrets = loaded_secrets(settings, service.keyring_text)
     logs = Logs(sys.stderr.buffer.write, service.clock, secrets=secrets, human=sys.stderr.isatty())
     opening.open(logs)
     listen_to_libraries(logs)
     await service.start(seed=False)
+    await service.readiness.look()
     settle_memory()
+
+    def stop() -> None:
+        service.readiness.drain()
+        service.worker.stop()
+
     try:
         async with metrics_of(service, scraped), anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)
-            await tasks.start(stop_on_signal, service.worker.stop)
+            tasks.start_soon(service.readiness.watch)
+            await tasks.start(stop_on_signal, stop)
             logs.note("worker runs")
             await service.worker.run()
             tasks.cancel_scope.cancel()

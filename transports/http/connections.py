@@ -38,6 +38,8 @@ class Connections:
         self._trusted, self._uncapped = tuple(trusted), tuple(uncapped)
         self._networks: dict[str, dict[OpenConnection, None]] = {}
         self._places: dict[OpenConnection, str] = {}
+        self.draining = False
+        """The server is about to end: each answer ends its connection."""
         self.only_probes: dict[OpenConnection, Refusal] = {}
         """Connections beyond the cap of their network, and what they are answered but for a probe."""
         self.ended = Counter[str](idle=0, network=0, slow=0)

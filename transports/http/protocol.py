@@ -135,6 +135,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         elif self._connections.only_probes and self in self._connections.only_probes:
             requested[OVERLOADED] = self._connections.only_probes[self]
         super().on_headers_complete()  # raises for targets that are not paths: then the head was never complete
+        if self._connections.draining:
+            self.cycle.keep_alive = False
         requested[ANSWER] = partial(answer, ref(self.cycle), self._joined)
         self._part, self._changed, self._in_head = Part.BODY, True, False
 

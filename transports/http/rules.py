@@ -21,7 +21,7 @@ class HttpRules:
     header_bytes: int = 16 * 1024
     authorization_bytes: int = 8 * 1024
     headers: int = HEADERS
-    probed: frozenset[bytes] = frozenset({b"/health"})
+    probed: frozenset[bytes] = frozenset({b"/health", b"/health/ready"})
 
     def serves(self, host: str) -> bool:
         """Whether a Host header names one of our hosts; its port does not matter, since a proxy may have changed it."""

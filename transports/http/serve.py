@@ -4,10 +4,12 @@ import asyncio
 import gc
 import importlib.util
 import logging
+import signal
 import socket
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
 from registry.errors import Refusal
@@ -96,10 +98,13 @@ def make_server(
     trusted_proxies: tuple[str, ...] = (),
     connections: Connections | None = None,
     always: Sequence[tuple[str, str]] = (),
+    drain: Callable[[], None] = lambda: None,
+    drain_seconds: float = 0.0,
 ) -> "uvicorn.Server":
     """A server that is not yet running: `await server.serve(sockets=[bind(...)])`; `server.should_exit = True` ends it.
 
-    `ready` is called when it listens; `port_of` knows the port before.
+    `ready` is called when it listens; `port_of` knows the port before. `drain` is called when it is told to end, `drain_seconds` before it
+    takes no more connections.
     Addresses of clients are taken from X-Forwarded-For only behind a trusted proxy. `always` are headers of every answer, the server's own
     refusals included.
     """
@@ -130,14 +135,40 @@ def make_server(
         timeout_graceful_shutdown=deadlines.shutdown,
     )
     listen_to_libraries(logs)
-    return server_type(ready)(config)
+
+    def begin_drain() -> None:
+        connections.draining = True
+        drain()
+
+    return server_type(ready, begin_drain, drain_seconds)(config)
 
 
-def server_type(ready: Callable[[], None]) -> type["uvicorn.Server"]:
-    """uvicorn's server, which tells when it listens and leaves the end of the process to us; made here, since uvicorn is imported late."""
+def server_type(ready: Callable[[], None], drain: Callable[[], None] = lambda: None, drain_seconds: float = 0.0) -> type["uvicorn.Server"]:
+    """uvicorn's server, which tells when it listens and leaves the end of the process to us; made here, since uvicorn is imported late.
+
+    SIGTERM is told first, so that whoever sends requests sends them elsewhere; those that come all the same are answered, and end their
+    connections. SIGINT, or a second signal, ends at once: a person waits.
+    """
     import uvicorn
 
     class Server(uvicorn.Server):
+        draining, drained_at = False, 0.0
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            drain()
+            if sig == signal.SIGTERM and drain_seconds > 0 and not self.draining:
+                self.draining = True
+            else:
+                super().handle_exit(sig, frame)
+
+        async def on_tick(self, counter: int) -> bool:
+            if self.draining:
+                now = asyncio.get_running_loop().time()
+                self.drained_at = self.drained_at or now + drain_seconds
+                late = now - self.drained_at
+                self.should_exit = self.should_exit or late >= drain_seconds or (late >= 0 and not self.server_state.tasks)
+            return await super().on_tick(counter)
+
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if self.started:

@@ -71,4 +71,4 @@ class Protocol:
 async def make_protocol(service: "Service") -> App:
     """The endpoints of a service."""
     deps = service.pipeline.deps
-    return Protocol(deps, ClientDocuments(deps.clock.now, exempt=deps.webhook_exempt))
+    return Protocol(deps, ClientDocuments(deps.clock.now, exempt=deps.webhook_exempt, ca_file=service.settings.ca_file))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from operations.services.people.onboarding import OperatorType
-from registry.errors import BadRequest
+from registry.errors import BadRequest, KeyUnknown
 from storage.secrets.sealed_fields import TYPED_TOKEN_FIELD
 from transports.pages.answers import Answer, Page, Redirect
 from transports.pages.asking import Arguments, ask, given
@@ -134,5 +134,5 @@ def unsealed(visit: Visit) -> str:
 
     try:
         return visit.desk.deps.keyring.open(visit.form["sealed_token"], org_id=visit.organisation, field=TYPED_TOKEN_FIELD)
-    except (ValueError, InvalidTag):
+    except (KeyUnknown, ValueError, InvalidTag):
         raise BadRequest("The form is not the one that this page gave you, or too old", hint="Enter the token again on the page") from None

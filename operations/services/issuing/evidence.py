@@ -7,10 +7,11 @@ from typing import Literal, NamedTuple, TypeAlias
 from clients.ocs.moment import read_time
 from clients.ocs.wire.package import Package
 from clients.ocs.wire.subscriber import Subscriber
+from operations.services.issuing.obstacles import Obstacle
 from operations.services.issuing.stock import iccid_of, is_free
 from operations.services.network.package_state import ends_at, starts_at
 from registry.errors import OcsError
-from storage.issuing.issuance import IssuanceRow
+from storage.issuing.issuance import UNSETTLED, IssuanceRow
 from storage.issuing.reconciling import Known
 from storage.issuing.stock import Look
 
@@ -40,10 +41,14 @@ class Candidate(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`found`: one line shows the draw. `clear`: nothing in the account does, and everything that changed is explained."""
+    """`found`: one line shows the draw. `clear`: nothing in the account does, and everything that changed is explained.
+
+    `obstacle`: why it is `unclear`.
+    """
 
     kind: Literal["found", "clear", "unclear"]
     candidate: Candidate | None
+    obstacle: Obstacle = "waiting"
 
 
 class Scene(NamedTuple):
@@ -153,17 +158,46 @@ def id_of(package: Package) -> int | None:
     return package.get("subscriberprepaidpackageid")
 
 
-def judge(row: IssuanceRow, look: Look, scene: Scene, known: Sequence[Known]) -> Verdict:
+def judge(row: IssuanceRow, look: Look, scene: Scene, known: Sequence[Known], rivals: Sequence[IssuanceRow] = ()) -> Verdict:
     """Evidence of success is exactly one unclaimed line that shows the draw; evidence of failure is that nothing is unexplained.
 
     Two kinds of line hinder no success, but are no proof of failure: one with the template and another window (the charging system
-    may have understood the window otherwise than we do), and one that shows the draw and was not in stock at the look.
+    may have understood the window otherwise than we do), and one that shows the draw and was not in stock at the look. The first
+    kind is explained where `rivals`, other unsettled draws of the template, are a group that asked for just as many such lines.
     """
     candidates, similar, unexplained = weigh(row, look, scene, known)
     if len(candidates) == 1 and not unexplained:
         return Verdict("found", candidates[0])
-    sure = not (candidates or unexplained or similar) and look.complete and scene.complete and row.replied is None
-    return Verdict("clear" if sure else "unclear", None)
+    loose = set(similar) - accounted_for(row, scene, known, rivals, similar)
+    obstacles: list[tuple[object, Obstacle]] = [
+        (len(candidates) > 1, "several_lines"),
+        (unexplained, "unexplained_lines"),
+        (row.replied, "answer_named_another"),
+        (loose, "similar_lines"),
+        (not look.complete, "incomplete_look"),
+        (not scene.complete, "incomplete_list"),
+    ]
+    found = next((obstacle for hinders, obstacle in obstacles if hinders), None)
+    return Verdict("clear", None) if found is None else Verdict("unclear", None, found)
+
+
+def accounted_for(
+    row: IssuanceRow, scene: Scene, known: Sequence[Known], rivals: Sequence[IssuanceRow], similar: Sequence[str]
+) -> set[str]:
+    """The similar lines that show the draws of a group of rivals, where each rival of the group has one, whichever it is."""
+    groups: dict[frozenset[tuple[str, str]], set[str]] = {}
+    theirs = packages_in(known)
+    for iccid in similar:
+        rest = [package for package in scene.packages.get(iccid, ()) if id_of(package) not in theirs.get(iccid, frozenset[int | None]())]
+        fits = [fit(package, row) for package in rest]
+        if fits.count("similar") != 1 or "shows" in fits or "unreadable" in fits:
+            continue
+        package = rest[fits.index("similar")]
+        group = frozenset(
+            (rival.organisation, rival.key) for rival in rivals if rival.state in UNSETTLED and fit(package, rival) == "shows"
+        )
+        groups.setdefault(group, set()).add(iccid)
+    return {iccid for group, iccids in groups.items() if len(group) == len(iccids) for iccid in iccids}
 
 
 def fit(package: Package, row: IssuanceRow) -> Fit:

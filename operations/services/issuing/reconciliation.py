@@ -1,6 +1,7 @@
 """Settling issuances whose outcome is unknown, from upstream evidence only (decisions.md 6). Nothing is ever sent again."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -13,8 +14,9 @@ from operations.services.issuing.evidence import LATEST, SKEW, Candidate, Scene,
 from operations.services.issuing.intent_purpose import IntentPurpose
 from operations.services.issuing.inventory_purpose import InventoryPurpose
 from operations.services.issuing.ledger import settle_failed, settle_issued
+from operations.services.issuing.obstacles import Obstacle
 from operations.services.issuing.purpose import MANUAL, Purpose, nothing_drawn
-from operations.services.issuing.survey import Survey
+from operations.services.issuing.survey import PackageMemory, Survey
 from operations.services.issuing.watch import Watch
 from operations.services.network.reached import Upstream
 from operations.services.shop.order_purpose import FULFIL, OrderPurpose
@@ -29,6 +31,7 @@ from storage.issuing.placed import placed_among
 from storage.issuing.reconciling import (
     Known,
     Place,
+    Unproven,
     claim_unknown,
     give_up_lease,
     hand_over,
@@ -42,7 +45,8 @@ from storage.issuing.stock import Look, read_look, was_returned
 from storage.secrets.sealed_fields import claim_field
 
 AT_ONCE = 20
-MOST_SUSPECTS = 50
+# Of more suspected lines than these, what was read of their packages some minutes ago will do.
+FEW_SUSPECTS = 50
 CLEAR_SECONDS = LATEST.total_seconds()
 # Of what another process saw only the wall clock is known, and both its and ours may have been set.
 CLEAR_BY_OTHERS = CLEAR_SECONDS + 2 * SKEW.total_seconds()
@@ -70,11 +74,21 @@ class Pace:
     step: float = 25.0
 
 
-class Reconciliation:
-    """One worker's part of it. `report` is told what could not be looked into, without names."""
+class Result(NamedTuple):
+    """What became of a row, and what hinders that it is settled where it stays open."""
 
-    def __init__(self, deps: Deps, report: Callable[[str], None], pace: Pace | None = None) -> None:
-        self._deps, self._report, self._watch = deps, report, Watch()
+    outcome: Outcome
+    obstacle: Obstacle
+
+
+class Reconciliation:
+    """One worker's part of it. `report` is told what could not be looked into, `progress` how far each turn came, both without names."""
+
+    def __init__(
+        self, deps: Deps, report: Callable[[str], None], pace: Pace | None = None, progress: Callable[[str], None] | None = None
+    ) -> None:
+        self._deps, self._report, self._progress = deps, report, progress
+        self._watch, self._memory = Watch(), PackageMemory(deps.clock)
         self._pace, self._after = pace or Pace(), ""
 
     async def step(self) -> int:
@@ -91,19 +105,24 @@ class Reconciliation:
 
     async def _turn(self, place: Place) -> int | None:
         """Some rows of one account, those that are due longest; nothing when another worker has them."""
-        deps, token, settled = self._deps, self._deps.ids.new("lse_"), 0
+        deps, token, outcomes, obstacles = self._deps, self._deps.ids.new("lse_"), Counter[Outcome](), Counter[Obstacle]()
         # Said first: whatever befalls this turn, the next one is another organisation's.
         self._after, ends = place.organisation, deps.clock.monotonic() + self._pace.turn
         rows = await deps.store.write(claim_unknown, place=place, token=token, now_ms=self._now_ms(), most=AT_ONCE)
-        survey = Survey(deps)
+        survey = Survey(deps, self._memory)
         for count, row in enumerate(rows):
             if count and deps.clock.monotonic() >= ends:
                 await deps.store.write(give_up_lease, token=token, now_ms=self._now_ms())
                 break
-            settled += await self._settle(row, token, survey) != "open"
-        return settled if rows else None
+            result = await self._settle(row, token, survey)
+            outcomes[result.outcome] += 1
+            if result.outcome == "open":
+                obstacles[result.obstacle] += 1
+        if self._progress is not None and outcomes:
+            self._progress(progress_of(place.account_id, outcomes, obstacles))
+        return sum(count for outcome, count in outcomes.items() if outcome != "open") if rows else None
 
-    async def _settle(self, row: IssuanceRow, token: str, survey: Survey) -> Outcome:
+    async def _settle(self, row: IssuanceRow, token: str, survey: Survey) -> Result:
         deps = self._deps
         finding = await self._find_out(row, survey)
         if finding.verdict.kind == "clear":
@@ -115,18 +134,33 @@ class Reconciliation:
     async def _find_out(self, row: IssuanceRow, survey: Survey) -> Finding:
         """What is found in the time that a row has: what takes longer must not keep the others waiting, and is tried again."""
         began, why = self._deps.clock.now(), "it took too long"
+        obstacle: Obstacle = "slow"
         with anyio.move_on_after(self._pace.row) as time:
             try:
                 return await find_out(self._deps, row, survey)
             except Refusal as refusal:
-                why = refusal.error_code
+                why, obstacle = refusal.error_code, "unreadable"
         if time.cancelled_caught:
             survey.too_slow(row)
         self._report(f"an issuance of account {row.account_id} could not be looked into yet: {why}")
-        return Finding(Verdict("unclear", None), None, began)
+        return Finding(Verdict("unclear", None, obstacle), None, began)
 
     def _now_ms(self) -> int:
         return int(self._deps.clock.now() * 1000)
+
+
+def progress_of(account: int, outcomes: Mapping[Outcome, int], obstacles: Mapping[Obstacle, int]) -> str:
+    """How far a turn came."""
+    settled = [f"{name} {count}" for name, count in sorted(outcomes.items()) if name != "open"]
+    done, left = sum(count for name, count in outcomes.items() if name != "open"), sum(obstacles.values())
+    was, stays = f"{done} {'was' if done == 1 else 'were'} settled", f"{left} {'stays' if left == 1 else 'stay'} open"
+    hindered = [f"{name} {count}" for name, count in sorted(obstacles.items())]
+    return f"account {account}: of {done + left} issuances of unknown outcome {was}{bracketed(settled)}, {stays}{bracketed(hindered)}"
+
+
+def bracketed(parts: Sequence[str]) -> str:
+    """What a number is made of; nothing where there are none."""
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 class Reading(NamedTuple):
@@ -137,13 +171,15 @@ class Reading(NamedTuple):
     look: Look
     scene: Scene
     known: Sequence[Known]
+    rivals: Sequence[IssuanceRow]
+
+    def verdict(self, row: IssuanceRow) -> Verdict:
+        """What it shows of the row's draw."""
+        return judge(row, self.look, self.scene, self.known, self.rivals)
 
 
 async def read_account(deps: Deps, row: IssuanceRow, survey: Survey) -> Reading | None:
-    """The account, and the packages of the lines that are suspected; nothing when nobody looked at the stock before the draw.
-
-    Choice: where more than fifty lines are suspected none is asked for its packages, so none is explained.
-    """
+    """The account, and the packages of the lines that are suspected; nothing when nobody looked at the stock before the draw."""
     account = await survey.account(row)
     look = await deps.store.read(read_look, stock=row.stock)
     if look is None:
@@ -151,18 +187,24 @@ async def read_account(deps: Deps, row: IssuanceRow, survey: Survey) -> Reading 
     # Read after the lines: what was drawn while they were read is known to be its key's.
     known = await deps.store.read(known_of, account_id=row.account_id, iccids=gone(row, look, account.lines), since=look.taken)
     suspected = suspects(row, look, account.lines, known)
-    packages = await account.packages_of(suspected) if len(suspected) <= MOST_SUSPECTS else {}
+    packages = await account.packages_of(suspected, remembered=len(suspected) > FEW_SUSPECTS)
     ids = [id for found in packages.values() for package in found if (id := id_of(package)) is not None]
     placed = await deps.store.read(placed_among, packages=ids)
-    return Reading(account.at, account.upstream, look, Scene(account.lines, account.whole, packages, placed), known)
+    rivals = await deps.store.read(rivals_of, row=row)
+    return Reading(account.at, account.upstream, look, Scene(account.lines, account.whole, packages, placed), known, rivals)
 
 
 async def find_out(deps: Deps, row: IssuanceRow, survey: Survey) -> Finding:
-    """Read the account, and judge."""
+    """Read the account, and judge. The line that is found is read once more where its packages were remembered."""
     reading = await read_account(deps, row, survey)
     if reading is None:
-        return Finding(Verdict("unclear", None), None, deps.clock.now())
-    verdict = judge(row, reading.look, reading.scene, reading.known)
+        return Finding(Verdict("unclear", None, "no_look"), None, deps.clock.now())
+    verdict = reading.verdict(row)
+    if verdict.candidate is None:
+        return Finding(verdict, None, reading.at)
+    iccid = verdict.candidate.iccid
+    now = await (await survey.account(row)).packages_of([iccid])
+    verdict = reading._replace(scene=reading.scene._replace(packages={**reading.scene.packages, **now})).verdict(row)
     esim = None if verdict.candidate is None else await esim_of(reading.upstream, verdict.candidate)
     return Finding(verdict, esim, reading.at)
 
@@ -177,23 +219,25 @@ async def esim_of(upstream: Upstream, candidate: Candidate) -> DrawnEsim:
     return found_esim(candidate.iccid, line.get("sim", {}), subscriber_id=subscriber_id, package_id=package_id)
 
 
-def apply(connection: Connection, *, deps: Deps, row: IssuanceRow, token: str, finding: Finding, now: float) -> Outcome:
+def apply(connection: Connection, *, deps: Deps, row: IssuanceRow, token: str, finding: Finding, now: float) -> Result:
     """What the evidence says, in one transaction with the check that nobody else could be meant by it, and that the row is ours still."""
     if not hold(connection, row=row, token=token):
-        return "open"
-    kind = finding.verdict.kind
+        return Result("open", "waiting")
+    kind, obstacle = finding.verdict.kind, finding.verdict.obstacle
     settled: Outcome = "open"
     since = (row.clear_since or finding.at) if kind == "clear" else None
-    if kind == "found" and is_alone(connection, row, finding):
+    hindrance = hindrance_of(connection, row, finding)
+    if kind == "found" and hindrance is None:
         settled = settle_found(connection, deps, row, finding, now)
     elif since is not None and (finding.watched >= CLEAR_SECONDS or finding.at - since >= CLEAR_BY_OTHERS):
         settled = settle_clear(connection, deps, row, now)
     if settled == "open" and kind != "clear" and now - row.dispatched >= PATIENCE_SECONDS:
-        settled = give_up(connection, deps, row, now)
+        settled = give_up(connection, deps, row, hindrance or obstacle, now)
     if settled == "open":
         pause = SOON_SECONDS if now - row.dispatched < 2 * CLEAR_SECONDS else LATER_SECONDS
-        look_later(connection, row=row, token=token, next_ms=int((now + pause) * 1000), clear_since=since)
-    return settled
+        unproven = Unproven(since, None if since is None else finding.watched, hindrance or obstacle)
+        look_later(connection, row=row, token=token, next_ms=int((now + pause) * 1000), unproven=unproven)
+    return Result(settled, hindrance or obstacle)
 
 
 def settle_found(connection: Connection, deps: Deps, row: IssuanceRow, finding: Finding, now: float) -> Outcome:
@@ -212,23 +256,24 @@ def settle_clear(connection: Connection, deps: Deps, row: IssuanceRow, now: floa
     return "open" if concluded.unknown else keep(connection, deps, row, concluded, now, "failed")
 
 
-def give_up(connection: Connection, deps: Deps, row: IssuanceRow, now: float) -> Outcome:
+def give_up(connection: Connection, deps: Deps, row: IssuanceRow, obstacle: Obstacle, now: float) -> Outcome:
     """From now on only a person settles it."""
-    handed = hand_over(connection, organisation=row.organisation, key=row.key, now=now)
+    handed = hand_over(connection, organisation=row.organisation, key=row.key, obstacle=obstacle, now=now)
     if handed is None:
         return "open"
     return keep(connection, deps, row, purpose_of(connection, deps, row).unknown(connection, handed, MANUAL), now, "manual")
 
 
-def is_alone(connection: Connection, row: IssuanceRow, finding: Finding) -> bool:
-    """The line is nobody's, or in stock again before the draw; and no other draw that was under way could have been given it."""
+def hindrance_of(connection: Connection, row: IssuanceRow, finding: Finding) -> Obstacle | None:
+    """None where the line that was found is nobody's, or was in stock before the draw, and no other draw could have been given it."""
     candidate = finding.verdict.candidate
     if candidate is None:
-        return False
+        return None
     holder = holder_of(connection, iccid=candidate.iccid)
     if holder is not None and not was_returned(connection, stock=row.stock, holder=holder):
-        return False
-    return not any(fit(candidate.package, rival) in ("shows", "unreadable") for rival in rivals_of(connection, row=row))
+        return "line_of_another"
+    alone = not any(fit(candidate.package, rival) in ("shows", "unreadable") for rival in rivals_of(connection, row=row))
+    return None if alone else "equal_keys"
 
 
 def purpose_of(connection: Connection, deps: Deps, row: IssuanceRow) -> Purpose:

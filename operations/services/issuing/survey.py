@@ -1,6 +1,7 @@
 """One account as the charging system shows it, read once for all the rows that are looked into together."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import anyio
 import anyio.lowlevel
@@ -13,25 +14,70 @@ from operations.services.issuing.stock import is_whole
 from operations.services.network.fleet import lines_of
 from operations.services.network.reached import Upstream
 from operations.services.network.upstream import reach_for
+from registry.clock import Clock
 from registry.errors import OcsError, Refusal
 from storage.issuing.issuance import IssuanceRow
 
 AT_ONCE = 4
 LINES_AT_ONCE = 2_000
+REMEMBERED_SECONDS = 600.0
+MOST_REMEMBERED = 20_000
+
+
+class Remembered(NamedTuple):
+    """The packages of a line as they were read, the line as it was then, and when that was, by the monotonic clock."""
+
+    line: Seen
+    packages: Sequence[Package]
+    at: float
+
+
+class PackageMemory:
+    """Packages that were read in the last ten minutes, so that a large account is read in as many turns as it takes.
+
+    Choice: a line is drawn from stock, so one that was out of stock with a package then, and left the stock at the same moment by the list
+    of now, was not drawn in between. A line without a package is read anew: it may be about to get one.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: dict[tuple[str, int, str], Remembered] = {}
+
+    def keep(self, place: tuple[str, int], iccid: str, line: Seen, packages: Sequence[Package]) -> None:
+        """They were read just now."""
+        if packages and not line.free and line.taken is not None:
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            self._known[*place, iccid] = Remembered(line, packages, self._clock.monotonic())
+
+    def packages_of(self, place: tuple[str, int], iccid: str, line: Seen | None) -> Sequence[Package] | None:
+        """Those of a line that is as it was."""
+        found = self._known.get((*place, iccid))
+        fresh = found is not None and found.line == line and self._clock.monotonic() - found.at <= REMEMBERED_SECONDS
+        return found.packages if found is not None and fresh else None
 
 
 class Account:
     """Its lines, when they were read, whether all could be, and the packages of those that were asked for."""
 
-    def __init__(self, at: float, upstream: Upstream, lines: dict[str, Seen], *, whole: bool) -> None:
+    def __init__(
+        self, place: tuple[str, int], at: float, upstream: Upstream, lines: dict[str, Seen], memory: PackageMemory, *, whole: bool
+    ) -> None:
         self.at, self.upstream, self.lines, self.whole = at, upstream, lines, whole
+        self._place, self._memory = place, memory
         self._packages: dict[str, Sequence[Package]] = {}
 
-    async def packages_of(self, iccids: Sequence[str]) -> dict[str, Sequence[Package]]:
-        """The packages of these lines, a few at a time; of a line that cannot be asked for, nothing."""
-        for start in range(0, len(iccids), AT_ONCE):
-            await self._read([iccid for iccid in iccids[start : start + AT_ONCE] if iccid not in self._packages])
-        return {iccid: self._packages[iccid] for iccid in iccids if iccid in self._packages}
+    async def packages_of(self, iccids: Sequence[str], *, remembered: bool = False) -> dict[str, Sequence[Package]]:
+        """The packages of these lines, a few at a time; none of a line that cannot be asked for. `remembered`: those of before will do."""
+        found = dict(self._packages)
+        if remembered:
+            known = {iccid: self._memory.packages_of(self._place, iccid, self.lines.get(iccid)) for iccid in iccids if iccid not in found}
+            found |= {iccid: packages for iccid, packages in known.items() if packages is not None}
+        missing = [iccid for iccid in iccids if iccid not in found]
+        for start in range(0, len(missing), AT_ONCE):
+            await self._read(missing[start : start + AT_ONCE])
+        found |= self._packages
+        return {iccid: found[iccid] for iccid in iccids if iccid in found}
 
     async def _read(self, iccids: Sequence[str]) -> None:
         """Several at once; the first failure ends them all."""
@@ -39,7 +85,9 @@ class Account:
 
         async def read(iccid: str, subscriber_id: int) -> None:
             try:
-                self._packages[iccid] = (await self.upstream.ocs.packages.list_packages(subscriber_id)).get("packages", [])
+                packages = (await self.upstream.ocs.packages.list_packages(subscriber_id)).get("packages", [])
+                self._packages[iccid] = packages
+                self._memory.keep(self._place, iccid, self.lines[iccid], packages)
             except Refusal as failure:
                 failures.append(failure)
                 group.cancel_scope.cancel()
@@ -56,8 +104,8 @@ class Account:
 class Survey:
     """The accounts that some rows are about, each read once; what failed is not asked again for the next."""
 
-    def __init__(self, deps: Deps) -> None:
-        self._deps = deps
+    def __init__(self, deps: Deps, memory: PackageMemory | None = None) -> None:
+        self._deps, self._memory = deps, memory or PackageMemory(deps.clock)
         self._read: dict[tuple[str, int], Account] = {}
         self._failed: dict[tuple[str, int], Refusal] = {}
         self._began: dict[tuple[str, int], float] = {}
@@ -82,7 +130,7 @@ class Survey:
             try:
                 upstream = await reach_for(self._deps, row.organisation)
                 fleet = await lines_of(upstream, [row.account_id])
-                self._read[place] = Account(at, upstream, await kept(fleet.rows), whole=is_whole(fleet))
+                self._read[place] = Account(place, at, upstream, await kept(fleet.rows), self._memory, whole=is_whole(fleet))
             except Refusal as refusal:
                 self._failed[place] = refusal
                 raise

@@ -31,16 +31,22 @@ class Deliveries:
 
     def __init__(self, *, store: Store, keyring: Keyring, sender: Sender, clock: Clock, ids: Ids, lease_ms: int = outbox.LEASE_MS) -> None:
         self._store, self._keyring, self._sender, self._clock, self._ids = store, keyring, sender, clock, ids
-        self._lease_ms, self._busy = lease_ms, False
+        self._lease_ms, self._busy, self._walked = lease_ms, False, ""
 
     async def claim(self, most: int) -> list[Claimed]:
         """Take what is due; empty when nothing is, or when every endpoint with something due has its two under way."""
         while self._busy or await self._anything_due():
             lease, now_ms = self._ids.new("lse_"), self._now_ms()
             batch = await self._store.write(
-                outbox.claim, token=lease, now_ms=now_ms, most=most, lease_ms=self._lease_ms, host_of=bounded_host
+                outbox.claim,
+                token=lease,
+                now_ms=now_ms,
+                most=most,
+                lease_ms=self._lease_ms,
+                host_of=bounded_host,
+                after=self._walked,
             )
-            self._busy = batch.taken > 0
+            self._busy, self._walked = batch.taken > 0, batch.walked
             if batch.leased or not batch.taken:  # a batch of nothing but disabled endpoints hides what comes after it
                 return [Claimed(lease, row) for row in batch.leased]
         return []
@@ -56,7 +62,7 @@ class Deliveries:
         started = self._clock.now()
         headers = sign(self._secrets(row, started), row.event_id, int(started), body)
         headers |= {"content-type": "application/json", "user-agent": USER_AGENT}
-        return self._judge(claimed, started, await self._sender.post(row.url or "", body, headers))
+        return self._judge(claimed, started, await self._sender.post(row.url or "", body, headers, private=bool(row.private_receivers)))
 
     def faulted(self, claimed: Claimed) -> Outcome:
         """A fault of ours took the attempt's place: it counts in the schedule, not against the endpoint."""

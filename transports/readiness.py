@@ -1,0 +1,91 @@
+"""Whether a process should be sent work, and why not: looked at beside the calls, so that who asks waits for nothing."""
+
+from collections.abc import Callable
+from typing import TypedDict
+
+import anyio
+import orjson
+
+from operations.deps import Build
+from registry.clock import Clock
+from registry.errors import StoreUnavailable
+from storage.database_state import look_at_database
+from storage.revision import SPOKEN
+from storage.secrets.sealing import Keyring
+from storage.store import Store
+
+HEALTH_PATH, READY_PATH = "/health", "/health/ready"
+LOOK_SECONDS = 1.0
+KEYS_EVERY = 10
+"""Looks from one at the keys to the next."""
+STALE_SECONDS = 6.0
+"""After which a look counts for nothing: the process itself does not get on."""
+DATABASE, SCHEMA, KEYRING, DRAINING = "database_unreachable", "schema_version", "keyring", "draining"
+
+
+class Ready(TypedDict):
+    """The body of an answer; `reasons` is empty where `ready` is true."""
+
+    ready: bool
+    reasons: list[str]
+
+
+class Readiness:
+    """Ready while the database answers, has a schema version that this program works on, and was sealed with keys that it has;
+    until the process is told to end.
+
+    Choice: no operation. It is asked of one process, also of a worker, that does not serve the API, and says nothing to a client of it.
+    """
+
+    def __init__(self, store: Store, keyring: Keyring, clock: Clock, build: Build, report: Callable[[str], None]) -> None:
+        self._store, self._keyring, self._clock, self._build, self._report = store, keyring, clock, build, report
+        self._found: tuple[str, ...] = (DATABASE,)
+        self._looked_at, self._looks = float("-inf"), 0
+        self._unknown_keys = frozenset[str]()
+        self._draining = False
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not ready; empty when it is."""
+        stale = self._clock.monotonic() - self._looked_at > STALE_SECONDS
+        return ((DATABASE,) if stale else self._found) + ((DRAINING,) if self._draining else ())
+
+    def drain(self) -> None:
+        """Say that this process is about to end: it finishes what it has, and should get nothing new."""
+        self._draining = True
+
+    def answer(self) -> tuple[int, bytes]:
+        """Status and body for whoever asks whether it is ready."""
+        reasons = self.reasons
+        body: Ready = {"ready": not reasons, "reasons": list(reasons)}
+        return (503 if reasons else 200), orjson.dumps(body)
+
+    def health(self) -> tuple[int, bytes]:
+        """Status and body for whoever asks only whether the process answers."""
+        return 200, orjson.dumps({"ok": True, "version": self._build.version, "build_sha": self._build.sha})
+
+    async def watch(self) -> None:
+        """Look every second, until cancelled."""
+        while True:
+            await anyio.sleep(LOOK_SECONDS)
+            await self.look()
+
+    async def look(self) -> None:
+        """Look at the database; what changed is reported."""
+        found = await self._reasons()
+        if self._looks and found != self._found:
+            self._report(f"not ready: {', '.join(found)}" if found else "ready again")
+        self._found, self._looked_at = found, self._clock.monotonic()
+        self._looks += 1
+
+    async def _reasons(self) -> tuple[str, ...]:
+        with_keys = self._looks % KEYS_EVERY == 0
+        try:
+            state = await look_at_database(self._store, with_keys=with_keys)
+        except StoreUnavailable:
+            return (DATABASE,)
+        if state.revision not in SPOKEN:
+            return (SCHEMA,)
+        if with_keys:
+            self._unknown_keys = state.sealed_by - set(self._keyring.key_ids)
+        return (KEYRING,) if self._unknown_keys else ()
