@@ -201,7 +201,7 @@ def test_an_operation_that_reaches_the_upstream_can_fail_in_these_ways() -> None
             "500": ["internal"],
             "501": ["not_implemented"],
             "502": ["ocs_error", "ocs_timeout", "OUTCOME_UNKNOWN"],
-            "503": ["store_unavailable"],
+            "503": ["upstream_unavailable", "store_unavailable"],
         }
     )
 
