@@ -234,7 +234,7 @@ def test_a_person_at_a_terminal_sees_what_is_known_and_decides(counter: Counter)
 
     async def wait() -> None:
         store = open_store(counter.database)
-        await store.write(hand_over, organisation=counter.organisation, key="shown", now=1.0)
+        await store.write(hand_over, organisation=counter.organisation, key="shown", obstacle="equal_keys", now=1.0)
         await store.aclose()
 
     asyncio.run(wait())

@@ -177,8 +177,10 @@ def judge(row: IssuanceRow, look: Look, scene: Scene, known: Sequence[Known], ri
         (not look.complete, "incomplete_look"),
         (not scene.complete, "incomplete_list"),
     ]
-    found = next((obstacle for hinders, obstacle in obstacles if hinders), None)
-    return Verdict("clear", None) if found is None else Verdict("unclear", None, found)
+    for hinders, obstacle in obstacles:
+        if hinders:
+            return Verdict("unclear", None, obstacle)
+    return Verdict("clear", None)
 
 
 def accounted_for(
