@@ -63,7 +63,7 @@ def budgets_table() -> str:
 
 def metrics_table() -> str:
     """Every metric, as it explains itself."""
-    nothing = Depth(Waiting(0, 0, 0, None), 0, {}, {}, {}, {}, None)
+    nothing = Depth(Waiting(0, 0, 0, None), 0, {}, {}, {}, {}, {}, None)
     rows = ["| Metric | Labels | Kind | Meaning |", "|---|---|---|---|"]
     served = Served(LargeAnswers(), Connections(1, 1))
     for each in (*of_database(nothing, 0), *of_process(Tally(("retention",))), *of_systems([]), *of_server(served)):

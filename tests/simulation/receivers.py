@@ -61,8 +61,9 @@ class SimSender(Sender):
         super().__init__(clock)
         self._loop, self._process, self._receivers = loop, process, receivers
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempt:
-        """One attempt; what arrived has arrived, even when we die meanwhile."""
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool = False) -> Attempt:
+        """One attempt; what arrived has arrived, even when we die meanwhile. All receivers here are public."""
+        del private
         self._process.check()
         receivers, draw = self._receivers, self._receivers.rng.random
         fault = receivers.fault(url)
