@@ -56,7 +56,7 @@ async def test_asking_is_how_pending_becomes_active(house: House) -> None:
         {**NOTHING, "status": "pending", "account_id": account, "default_currency": "NOK"},
     )
     await finish(house, account)
-    assert await stored(house, caller) == (caller.organisation, account, "express", "pending")
+    assert await stored(house, caller) == (caller.organisation, account, "express", "pending", 0)
     status, body = await ask(house, caller.secret, "GET", STATUS)
     assert (status, {**body, "account_id": ""}) == snapshot(
         (
@@ -75,7 +75,7 @@ async def test_asking_is_how_pending_becomes_active(house: House) -> None:
             },
         )
     )
-    assert await stored(house, caller) == (caller.organisation, account, "express", "active")
+    assert await stored(house, caller) == (caller.organisation, account, "express", "active", 1)
 
 
 @pytest.mark.rule("4.5.53")

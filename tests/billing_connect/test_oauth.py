@@ -126,7 +126,7 @@ async def test_the_account_is_attached(house: House) -> None:
             },
         )
     )
-    assert await stored(house, caller) == (caller.organisation, account, "standard", "active")
+    assert await stored(house, caller) == (caller.organisation, account, "standard", "active", 1)
     assert (await ask(house, caller.secret, "GET", f"{BILLING}/connect/status"))[1] == {**body, "currently_due": []}
 
 
@@ -270,7 +270,7 @@ async def test_an_express_account_that_was_restricted_does_not_give_way(house: H
     await ask(house, caller.secret, "GET", f"{BILLING}/connect/status")
     _, code, given = await way(house, caller)
     assert (await complete(house, caller, code, given))[0] == 409
-    assert await stored(house, caller) == (caller.organisation, first, "express", "pending")
+    assert await stored(house, caller) == (caller.organisation, first, "express", "pending", 1)
 
 
 @pytest.mark.parametrize("kind", ["standard", "express"])
@@ -279,11 +279,11 @@ async def test_an_account_that_let_the_service_go_unheard_gives_way(house: House
     first = await brought(house, caller) if kind == "standard" else await onboarded(house, caller)
     house.world.clock.advance(60)
     await let_go(house, first)
-    assert await stored(house, caller) == (caller.organisation, first, kind, "active")
+    assert await stored(house, caller) == (caller.organisation, first, kind, "active", 1)
     account, code, state = await way(house, caller)
     status, body = await complete(house, caller, code, state)
     assert (status, body.get("account_id"), body.get("status")) == (200, account, "active")
-    assert await stored(house, caller) == (caller.organisation, account, "standard", "active")
+    assert await stored(house, caller) == (caller.organisation, account, "standard", "active", 1)
 
 
 async def test_an_account_that_let_the_service_go_unheard_may_be_brought_again(house: House) -> None:
@@ -303,7 +303,7 @@ async def test_an_account_of_which_the_processor_says_nothing_does_not_give_way(
     trouble(house, kind, f"/v1/accounts/{first}")
     status, body = await complete(house, caller, code, state)
     assert (status, body["code"]) == (409, "payments_already_connected")
-    assert await stored(house, caller) == (caller.organisation, first, "standard", "active")
+    assert await stored(house, caller) == (caller.organisation, first, "standard", "active", 1)
 
 
 async def test_an_account_that_gives_way_does_so_to_none_that_is_another_organisations(house: House) -> None:

@@ -30,7 +30,7 @@ async def test_the_first_call_makes_an_express_account_and_links_to_its_pages(ho
     )
     assert body["account_id"] == account.id
     found = await house.world.store.read(connected, organisation=organisation)
-    assert found == (organisation, account.id, "express", "pending")
+    assert found == (organisation, account.id, "express", "pending", 0)
 
 
 @pytest.mark.rule("4.4.41")
@@ -167,7 +167,7 @@ async def test_whoever_brought_an_account_and_let_the_service_go_unheard_gets_on
     status, body = await ask(house, await session_of(house, caller), "POST", path, {"country": "NO"}, sure=True)
     assert (status, body["status"]) == (200, "pending") and body["account_id"] != own
     found = await house.world.store.read(connected, organisation=caller.organisation)
-    assert found == (caller.organisation, body["account_id"], "express", "pending")
+    assert found == (caller.organisation, body["account_id"], "express", "pending", 0)
 
 
 async def test_links_lead_back_to_the_page_that_was_named(house: House) -> None:

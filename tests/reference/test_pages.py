@@ -152,7 +152,8 @@ async def test_an_operation_is_told_whole(client: httpx.AsyncClient) -> None:
             "required",
             "header",
             "string, 1-255 characters",
-            "Names this call, so that repeating it has one effect: 1-255 visible ASCII characters, a UUID for example.",
+            "Names this call, so that repeating it has one effect: 1-255 visible ASCII characters, a UUID for example. In quotes "
+            "(RFC 9651) it is the same key.",
             "Idempotency-Key",
             "is taken too.",
             "watts",

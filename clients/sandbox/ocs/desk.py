@@ -15,8 +15,6 @@ from clients.sandbox.ocs.state import Push, World
 KEPT = 10_000
 LONG_WAY = 3_600
 """From so many seconds on the world's life is run in a thread, so that the loop goes on."""
-MANY_LINES = 2_000
-"""More of them have their half day looked up in a thread."""
 
 
 class Answer(NamedTuple):
@@ -82,9 +80,8 @@ class Desk:
 
     async def run_to(self, moment: int) -> None:
         """Let the world live until a moment."""
-        way, world = moment - self.world.now, self.world
-        looks_up = len(world.lines) > MANY_LINES and not world.agenda.covers(world.now)
-        if way > LONG_WAY or (way > 0 and looks_up):
-            await anyio.to_thread.run_sync(life.run_to, world, moment)
+        way = moment - self.world.now
+        if way > LONG_WAY:
+            await anyio.to_thread.run_sync(life.run_to, self.world, moment)
         elif way > 0:
-            life.run_to(world, moment)
+            life.run_to(self.world, moment)

@@ -98,10 +98,8 @@ def change_sim_status(world: World, caller: Token, params: object) -> object:
     fields = Fields(params)
     number, status = fields.need("simId", integer), fields.need("newStatus", one_of(tuple(SIM_STATUSES)))
     fields.done()
-    line = line_of_sim(world, caller, number)
-    sim, before = line.sim, line.sim.status
+    sim = line_of_sim(world, caller, number).sim
     sim.status = SIM_STATUSES[status]
-    world.lookup.sim_changed(line, before)
     if sim.status == "FREE":
         sim.affected_at = None
     elif sim.affected_at is None:
