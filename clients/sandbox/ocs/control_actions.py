@@ -6,7 +6,7 @@ from clients.sandbox.ocs.entities import Cdr, Line, PushTarget, Refused
 from clients.sandbox.ocs.moments import stamp
 from clients.sandbox.ocs.params import Fields, digits, integer, positive, refuse, text
 from clients.sandbox.ocs.render_network import operator
-from clients.sandbox.ocs.resolve import NOT_FOUND, known, scan
+from clients.sandbox.ocs.resolve import NOT_FOUND, known
 from clients.sandbox.ocs.state import World
 from clients.sandbox.ocs.wire import Members, euro, lean
 
@@ -15,7 +15,7 @@ USAGE_TYPES = "33 data (bytes), 1 and 15 calls (seconds), 21 and 22 messages, 40
 
 def line_of(world: World, iccid: str) -> Line:
     """Any reseller's line."""
-    line = scan(world, "iccid", iccid)
+    line = world.lookup.line(world.lines, "iccid", iccid)
     if line is None:
         raise Refused(NOT_FOUND, f"no line has the ICCID {iccid}")
     return line

@@ -15,6 +15,8 @@ from clients.sandbox.ocs.state import Push, World
 KEPT = 10_000
 LONG_WAY = 3_600
 """From so many seconds on the world's life is run in a thread, so that the loop goes on."""
+MANY_LINES = 2_000
+"""More of them have their half day looked up in a thread."""
 
 
 class Answer(NamedTuple):
@@ -80,8 +82,9 @@ class Desk:
 
     async def run_to(self, moment: int) -> None:
         """Let the world live until a moment."""
-        way = moment - self.world.now
-        if way > LONG_WAY:
-            await anyio.to_thread.run_sync(life.run_to, self.world, moment)
+        way, world = moment - self.world.now, self.world
+        looks_up = len(world.lines) > MANY_LINES and not world.agenda.covers(world.now)
+        if way > LONG_WAY or (way > 0 and looks_up):
+            await anyio.to_thread.run_sync(life.run_to, world, moment)
         elif way > 0:
-            life.run_to(self.world, moment)
+            life.run_to(world, moment)

@@ -51,5 +51,6 @@ def bring_to_life(world: World, line: Line) -> None:
         line.activated_at = world.now
     if line.sim.status == "FREE":
         line.sim.status, line.sim.affected_at = "AFFECTED", world.now
+        world.lookup.sim_changed(line, "FREE")
         profile = line.sim.provider[-1].profile_type if line.sim.provider else "P1"
         add_provider_status(world, line, "Released", profile)

@@ -1,11 +1,9 @@
 """The radio life of the fleet: runs the clock, and with it everything lines do (ocs.md 5)."""
 
-from bisect import insort
-
-from clients.sandbox.ocs import charging, day, packages
+from clients.sandbox.ocs import charging, packages
 from clients.sandbox.ocs.coverage import in_date
 from clients.sandbox.ocs.day import ARRIVE, TICK, Deed
-from clients.sandbox.ocs.entities import DAY, Line
+from clients.sandbox.ocs.entities import Line
 from clients.sandbox.ocs.places import Network
 from clients.sandbox.ocs.provider import add_provider_status
 from clients.sandbox.ocs.radio import attach, is_on, needs_attach
@@ -13,52 +11,36 @@ from clients.sandbox.ocs.state import World
 
 __all__ = ["add_provider_status", "attach", "run_to"]
 
-HALF = DAY // 2
-"""What the clock brings is looked up for half a day at once: nothing that happens makes something due sooner than that."""
-
 
 def run_to(world: World, moment: int) -> None:
     """Run everything after `world.now` and up to `moment`, and set the clock to it. A moment in the past changes nothing.
 
     Plans depend on seed, line and day alone, and deeds run in order of time and line: how the way is cut makes no difference.
     """
-    local = _by_country(world)
+    local = _by_country(world) if world.now < moment else {}
     while world.now < moment:
-        today = world.now // DAY
-        end = min(moment, (today + 1) * DAY)
-        _run_day(world, local, today, end)
+        if not world.agenda.covers(world.now):
+            world.agenda.open(world.seed, world.lines, world.now)
+        _run(world, local, min(moment, world.agenda.end))
 
 
-def _run_day(world: World, local: dict[str, list[Network]], today: int, end: int) -> None:
-    """Deeds of the day after now and up to `end`. No plan has a deed at midnight, so no cut can lose one."""
-    deeds = [deed for line in world.lines.values() if _lives(line) for deed in day.plan(world.seed, line, today)]
-    for stop in sorted({min(end, today * DAY + HALF), end}):
-        if stop > world.now:
-            part = [deed for deed in deeds if world.now < deed.at <= stop]
-            _run(world, local, sorted(part + _dues(world, stop)), stop)
-
-
-def _lives(line: Line) -> bool:
-    return line.persona.kind != "stock" and line.status == "ACTIVE"
-
-
-def _dues(world: World, stop: int) -> list[Deed]:
-    lines = (line for line in world.lines.values() if line.packages or line.series)
-    return [Deed(at, line.id, TICK) for line in lines for at in packages.next_due(world, line, stop)]
-
-
-def _run(world: World, local: dict[str, list[Network]], deeds: list[Deed], stop: int) -> None:
-    """Each deed at its own moment. What a tick makes due before `stop` joins the rest."""
-    for place, deed in enumerate(deeds):
+def _run(world: World, local: dict[str, list[Network]], stop: int) -> None:
+    """Each deed up to `stop` at its own moment. What a tick makes due joins the rest."""
+    agenda = world.agenda
+    for id in sorted(agenda.touched):
+        line = world.lines[id]
+        if line.packages or line.series:
+            agenda.add_ticks(id, packages.next_due(world, line, agenda.end))
+    agenda.touched.clear()
+    while (deed := agenda.next(stop)) is not None:
         world.now = deed.at
         line = world.lines[deed.line_id]
         if deed.kind != TICK:
             _act(world, local, line, deed)
             continue
         packages.tick(world, line)
-        for at in packages.next_due(world, line, stop):
-            if at > deed.at and (found := Deed(at, line.id, TICK)) not in deeds:
-                insort(deeds, found, lo=place + 1)
+        agenda.add_ticks(line.id, [at for at in packages.next_due(world, line, agenda.end) if at > deed.at])
+        agenda.touched.discard(line.id)
     world.now = stop
 
 

@@ -13,7 +13,7 @@ class Pace:
     offset: float | None = None
     """Simulated minus outside time; None is settled by the first look at the world."""
     step: int = 1
-    """Seconds the world may lag behind, since every run of its life costs a look at all lines."""
+    """Seconds the world may lag behind."""
 
     def target(self, now: int) -> int:
         """Where the world's clock should stand, given where it stands."""

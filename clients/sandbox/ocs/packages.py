@@ -21,7 +21,7 @@ def usable_template(world: World, template_id: int, family: frozenset[int]) -> T
 
 def draw_free(world: World, account: Account) -> Line:
     """The account's line with the lowest id whose SIM is free."""
-    found = next((line for line in world.lines_of(account.id) if line.sim.status == "FREE"), None)
+    found = world.lookup.first_free(world.lines, account.id)
     if found is None:
         raise Refused(6, f"No free eSIM in account {account.id}")
     return found
@@ -207,5 +207,6 @@ def _still_reached(package: Package, mark: int) -> bool:
 
 def _refresh(world: World, line: Line) -> None:
     """A throttle follows the package in use. Where the line is does not matter until it uses something."""
+    world.agenda.touched.add(line.id)
     if line.throttled or any(package.throttled_kbps for package in line.packages):
         throttling.refresh(world, line, None, world.now)

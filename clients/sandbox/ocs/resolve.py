@@ -42,26 +42,12 @@ def read_identifier(fields: Fields, kinds: Collection[str] = IDENTIFIERS) -> tup
 
 def find_line(world: World, caller: Token, name: str, value: str | int) -> Line:
     """The line that an identifier names now; former values do not count."""
-    line = world.lines.get(value) if isinstance(value, int) else scan(world, name, value)
+    line = world.lines.get(value) if isinstance(value, int) else world.lookup.line(world.lines, name, value)
     if line is None:
         raise Refused(NOT_FOUND, f"no subscriber with this {name}")
     if line.reseller_id not in world.family(caller.reseller_id):
         raise Refused(NOT_VISIBLE, "the subscriber belongs to another reseller")
     return line
-
-
-def scan(world: World, name: str, value: str) -> Line | None:
-    """Look through all lines; which column is compared is settled once."""
-    lines = world.lines.values()
-    if name == "iccid":
-        return next((line for line in lines if line.imsis[-1].iccid == value), None)
-    if name == "imsi":
-        return next((line for line in lines if line.imsis[-1].imsi == value), None)
-    if name == "msisdn":
-        return next((line for line in lines if line.numbers[-1].number == value), None)
-    if name == "multiImsi":
-        return next((line for line in lines if any(row.imsi == value and row.end is None for row in line.multi_imsis)), None)
-    return next((line for line in lines if line.sim.activation_code == value), None)
 
 
 def alive(line: Line) -> Line:

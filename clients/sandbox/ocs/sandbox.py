@@ -2,12 +2,14 @@
 
 import pickle
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import TypeAlias, cast
 
 import anyio
 import anyio.to_thread
 import orjson
 
+from clients.sandbox.ocs.agenda import Agenda
 from clients.sandbox.ocs.control import control
 from clients.sandbox.ocs.credentials import caller_of
 from clients.sandbox.ocs.desk import Answer, Call, Delivery, Desk
@@ -15,6 +17,7 @@ from clients.sandbox.ocs.dispatch import Outcome, Request, cut, encode, failed, 
 from clients.sandbox.ocs.entities import Refused, Token
 from clients.sandbox.ocs.faults import Fault, Faults
 from clients.sandbox.ocs.index import Method
+from clients.sandbox.ocs.lookup import Lookup
 from clients.sandbox.ocs.pace import Pace
 from clients.sandbox.ocs.state import World
 
@@ -66,7 +69,7 @@ class Sandbox:
 
     def fork(self) -> "Sandbox":
         """Another network that begins as this one is now, without its faults and its log."""
-        source = self._source if self._desk is None else cast(World, pickle.loads(pickle.dumps(self._desk.world)))
+        source = self._source if self._desk is None else copied(self._desk.world)
         pace = self._pace
         return Sandbox(
             source,
@@ -141,6 +144,12 @@ class Sandbox:
         version = path.rstrip("/")[-2:]
         desk.note(lambda number, now: Call(number, now, request.method, version, request.params, outcome.code, fault.kinds))
         return answered(request, outcome, fault), fault
+
+
+def copied(world: World) -> World:
+    """The same world once more. What it keeps to look things up is left behind, and made again when it is asked for."""
+    kept = replace(world, agenda=Agenda(), lookup=Lookup())
+    return cast(World, pickle.loads(pickle.dumps(kept)))
 
 
 def met(world: World, caller: Token, methods: Mapping[str, Method], request: Request, fault: Fault) -> Outcome:

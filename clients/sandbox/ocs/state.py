@@ -1,10 +1,12 @@
 """The whole simulated network at one moment: records by id, the clock, and the look-ups the wire needs."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from clients.sandbox.ocs.agenda import Agenda
 from clients.sandbox.ocs.entities import Account, Line, Package, Reseller, Series, Template, Token, Transaction
+from clients.sandbox.ocs.lookup import Lookup
 from clients.sandbox.ocs.places import Country, DestinationList, Network, NetworkProfile, Sponsor, SteeringList, Zone
 from clients.sandbox.ocs.prices import Tariff, VoipTariff
 
@@ -49,6 +51,8 @@ class World:
     """Every package on a line, by id: the same objects as in Line.packages."""
     series: dict[int, Series] = field(default_factory=dict[int, Series])
     counters: dict[str, int] = field(default_factory=dict[str, int])
+    agenda: Agenda = field(default_factory=Agenda, repr=False, compare=False)
+    lookup: Lookup = field(default_factory=Lookup, repr=False, compare=False)
 
     def next_id(self, kind: str) -> int:
         """The next id of a kind; the seed sets where each begins."""
@@ -64,6 +68,6 @@ class World:
                 found.add(reseller.id)
         return frozenset(found)
 
-    def lines_of(self, account_id: int) -> Iterable[Line]:
+    def lines_of(self, account_id: int) -> Sequence[Line]:
         """An account's lines, lowest id first."""
-        return (line for line in self.lines.values() if line.account_id == account_id)
+        return self.lookup.of_account(self.lines, account_id)

@@ -98,8 +98,10 @@ def change_sim_status(world: World, caller: Token, params: object) -> object:
     fields = Fields(params)
     number, status = fields.need("simId", integer), fields.need("newStatus", one_of(tuple(SIM_STATUSES)))
     fields.done()
-    sim = line_of_sim(world, caller, number).sim
+    line = line_of_sim(world, caller, number)
+    sim, before = line.sim, line.sim.status
     sim.status = SIM_STATUSES[status]
+    world.lookup.sim_changed(line, before)
     if sim.status == "FREE":
         sim.affected_at = None
     elif sim.affected_at is None:

@@ -17,7 +17,7 @@ def affect_subscriber_real_phone_number(world: World, caller: Token, params: obj
     if not SHORTEST <= len(number) <= LONGEST:
         raise refuse(f"params.phoneNumber must have {SHORTEST} to {LONGEST} digits")
     line = alive(nested_line(world, caller, fields))
-    if any(other.number == number and other is not line for other in world.lines.values()):
+    if world.lookup.line(world.lines, "msisdn", number) not in (None, line):
         raise Refused(DUPLICATE, "the phone number is in use")
     assign(world, line, number, real=True)
     return NOTHING
@@ -36,3 +36,4 @@ def assign(world: World, line: Line, number: str, *, real: bool) -> None:
         return
     line.numbers[-1].end = world.now
     line.numbers.append(NumberRow(world.next_id("row"), number, world.now, real=real))
+    world.lookup.number_changed(line)

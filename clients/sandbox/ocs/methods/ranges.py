@@ -21,6 +21,7 @@ def move_subscriber_range_to_account(world: World, caller: Token, params: object
         raise refuse("srcAccountId and destAccount are the same")
     for line in lines:
         line.account_id = target.id
+    world.lookup.moved()
     return len(lines)
 
 
@@ -38,6 +39,7 @@ def move_subscriber_range_to_account_v2(world: World, caller: Token, params: obj
         line.profile_id = profile.id if profile else line.profile_id
         if across:
             change_reseller(world, line, target)
+    world.lookup.moved()
     return len(lines)
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from clients.sandbox.ocs.entities import Account, Line, Reseller, Token
+from clients.sandbox.ocs.entities import Account, Reseller, Token
+from clients.sandbox.ocs.lookup import Sims
 from clients.sandbox.ocs.params import Fields, exactly_one, integer
 from clients.sandbox.ocs.resolve import find_account, find_reseller, resellers_meant
 from clients.sandbox.ocs.state import World
@@ -101,19 +102,15 @@ def esim_status_per_account(world: World, caller: Token, params: object) -> obje
 
 def esim_row(world: World, account: Account) -> Members:
     """An account's eSIMs by sponsor."""
-    by_sponsor: dict[int, list[Line]] = {}
-    for line in world.lines_of(account.id):
-        if line.sim.esim:
-            by_sponsor.setdefault(line.sim.sponsor_id, []).append(line)
-    sponsors = [
-        {"id": number, "name": world.sponsors[number].name, "esim": {"status": counts(by_sponsor[number])}} for number in sorted(by_sponsor)
-    ]
+    found = world.lookup.esims(world.lines, account.id)
+    numbers = sorted({number for (number, _), count in found.items() if count})
+    sponsors = [{"id": number, "name": world.sponsors[number].name, "esim": {"status": counts(found, number)}} for number in numbers]
     return lean({"id": account.id, "name": account.name, "sponsor": sponsors})
 
 
-def counts(lines: list[Line]) -> list[Members]:
-    """How many are in each status; a status that nothing has is not named."""
-    found = {status: sum(line.sim.status == status for line in lines) for status in STATUS_NUMBERS}
+def counts(sims: Sims, sponsor: int) -> list[Members]:
+    """How many of a sponsor's are in each status; a status that nothing has is not named."""
+    found = {status: sims[sponsor, status] for status in STATUS_NUMBERS}
     rows = [(*STATUS_NUMBERS[status], count) for status, count in found.items() if count]
     return [{"statusNum": number, "statusStr": word, "count": count} for number, word, count in rows]
 

@@ -1,6 +1,6 @@
 """Finding and showing lines."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 
 from clients.sandbox.ocs.entities import Line, ProviderRow, Token
 from clients.sandbox.ocs.moments import stamp, stamp_or_none
@@ -12,11 +12,6 @@ from clients.sandbox.ocs.wire import NOTHING, Members, lean
 
 SHORTEST = {"imsiPrefix": 10, "iccidPrefix": 13, "msisdnPrefix": 7}
 FILTERS = (*SHORTEST, "accountId", "activationCode")
-COLUMNS: dict[str, Callable[[Line], Iterable[str]]] = {
-    "imsiPrefix": lambda line: (row.imsi for row in line.imsis),
-    "iccidPrefix": lambda line: (row.iccid for row in line.imsis),
-    "msisdnPrefix": lambda line: (row.number for row in line.numbers),
-}
 
 
 def get_single_subscriber(world: World, caller: Token, params: object) -> object:
@@ -37,12 +32,12 @@ def list_subscriber(world: World, caller: Token, params: object) -> object:
     """Lines by a prefix, an account or an activation code; history counts. There is no second page."""
     fields = Fields(params)
     name = exactly_one(fields, FILTERS)
-    found = list(chosen(world, caller, fields, name))
+    found = chosen(world, caller, fields, name)
     rows = [subscriber(world, line) for line in found[: world.row_cap]]
     return {**lean({"subscriberList": rows}), "hasMore": len(found) > len(rows), "nbFound": len(found)}
 
 
-def chosen(world: World, caller: Token, fields: Fields, name: str) -> Iterable[Line]:
+def chosen(world: World, caller: Token, fields: Fields, name: str) -> Sequence[Line]:
     """The lines that a filter names and the caller may see, lowest id first."""
     if name == "accountId":
         number = fields.need(name, integer)
@@ -50,14 +45,14 @@ def chosen(world: World, caller: Token, fields: Fields, name: str) -> Iterable[L
         return world.lines_of(find_account(world, caller, number).id)
     value = fields.need(name, text if name == "activationCode" else digits)
     fields.done()
-    family = world.family(caller.reseller_id)
-    lines = (line for line in world.lines.values() if line.reseller_id in family)
     if name == "activationCode":
-        return (line for line in lines if line.sim.activation_code == value)
-    if len(value) < SHORTEST[name]:
+        lines = [line] if (line := world.lookup.line(world.lines, name, value)) else []
+    elif len(value) < SHORTEST[name]:
         raise refuse(f"params.{name} needs at least {SHORTEST[name]} digits")
-    column = COLUMNS[name]
-    return (line for line in lines if any(former.startswith(value) for former in column(line)))
+    else:
+        lines = world.lookup.with_prefix(world.lines, name, value)
+    family = world.family(caller.reseller_id)
+    return [line for line in lines if line.reseller_id in family]
 
 
 def get_sim_provider_status(world: World, caller: Token, params: object) -> object:
@@ -70,7 +65,7 @@ def get_sim_provider_status(world: World, caller: Token, params: object) -> obje
 
 def line_of_sim(world: World, caller: Token, number: int) -> Line:
     """The line that has a SIM."""
-    line = next((line for line in world.lines.values() if line.sim.id == number), None)
+    line = world.lookup.line(world.lines, "sim", number)
     if line is None:
         raise Refused(NOT_FOUND, f"no SIM {number}")
     visible(world, caller, line.reseller_id, "SIM")

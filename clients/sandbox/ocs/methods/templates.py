@@ -74,6 +74,7 @@ def modify_ppt_core(world: World, caller: Token, params: object) -> object:
     after = replace(with_core(before, core), esim_sponsor=sponsor)
     check_name(world, after)
     world.templates[number] = after
+    world.agenda.close()  # its series may have more or less to come
     return changed(world, after)
 
 
@@ -97,6 +98,7 @@ def change_group(world: World, caller: Token, fields: Fields, number: int, read:
     fields.done()
     after = read(fields, usable(world, caller, number))
     world.templates[number] = after
+    world.agenda.close()  # its series may have more or less to come
     return changed(world, after)
 
 

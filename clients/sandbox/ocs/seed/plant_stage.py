@@ -57,12 +57,14 @@ def live(stage: Stage, until: int) -> None:
 
 def rise(stage: Stage, day: int) -> None:
     """The morning of everybody with a part."""
+    stage.world.agenda.close()  # they live otherwise from now on
     for part in stage.parts:
         morning(stage.world, part, stage.world.lines[part.line_id], day)
 
 
 def settle(stage: Stage) -> None:
     """From here on the world lives by itself."""
+    stage.world.agenda.close()
     day = stage.world.now // DAY
     for part in stage.parts:
         line = stage.world.lines[part.line_id]
