@@ -167,7 +167,7 @@ async def test_an_unknown_field_is_named_and_nothing_is_done(house: House, opera
             continue
         assert (said.status, said.body["code"], said.body["param"]) == (400, "unknown_field", word)
         assert await house.committed(request=said.request_id) == []
-    assert stage.asked() == []
+    assert operation.id in LENIENT or stage.asked() == []  # one that takes the field does its work, and may ask
 
 
 @pytest.mark.parametrize("operation", [pytest.param(o, id=o.id) for o in OPERATIONS if o.id in NEVER])
