@@ -100,7 +100,8 @@ class Worker:
         claimed: list[Claimed] = []
         try:
             room = min(BATCH, self._concurrency - len(self._flying))
-            claimed = await self._deliveries.claim(room) if room > 0 else []
+            with anyio.CancelScope(shield=True):  # the database ends it in any case: nobody would give back what it takes
+                claimed = await self._deliveries.claim(room) if room > 0 else []
         except Exception as error:
             self._fault("a round failed and is repeated", error)
         self._flying.update({(each.row.id, each.lease): each for each in claimed})
@@ -133,7 +134,8 @@ class Worker:
         """False when the store refused: the outcomes wait."""
         outcomes, self._outcomes = self._outcomes, []
         try:
-            await self._deliveries.ack(outcomes)
+            with anyio.CancelScope(shield=True):  # else its leases could be given back first, and the receiver is told twice
+                await self._deliveries.ack(outcomes)
         except Exception as error:
             self._fault("attempts could not be recorded yet", error)
             self._outcomes[:0] = outcomes

@@ -91,12 +91,13 @@ WRITE = Command(
     .values(
         connect_as_of=sa.bindparam("as_of"),
         connect_status=sa.bindparam("status"),
-        connect_was_active=sa.case((sa.bindparam("status") == "active", 1), else_=CONFIG.c.connect_was_active),
         updated=sa.case(
             (CONFIG.c.connect_status == sa.bindparam("status"), CONFIG.c.updated), else_=sa.bindparam("now", type_=sa.BigInteger)
         ),
     )
 )
+# Whatever order the words come in: an older one that the account was active is true, too.
+NOTE_ACTIVE = Command(sa.update(CONFIG).where(OF_ACCOUNT, CONFIG.c.connect_was_active == 0).values(connect_was_active=1))
 DETACH = Command(
     sa.update(CONFIG)
     .where(OF_ACCOUNT, CONFIG.c.connect_as_of <= sa.bindparam("as_of"))
@@ -156,6 +157,8 @@ def attach_account(
 def write_status(connection: Connection, *, account: str, status: str, as_of: float, now: float) -> None:
     """How the account stands, unless something newer is known. An account that nobody has changes nothing."""
     connection.run(WRITE, account=account, status=status, as_of=float(int(as_of)), now=int(now))
+    if status == "active":
+        connection.run(NOTE_ACTIVE, account=account)
 
 
 def forget_account(connection: Connection, *, account: str, as_of: float, now: float) -> None:

@@ -7,7 +7,7 @@ import pytest
 from operations.catalogue import CATALOGUE
 from registry.limits import Role, Tier
 from registry.restrictions import Restrictions
-from storage.money.connect import connected
+from storage.money.connect import connected, write_status
 from storage.people.grants import Grant, insert_grant
 from tests.billing_connect.asking import BILLING, ask, brought, consented, let_go, onboarded, own_account, restricted
 from tests.contract.stage import House
@@ -173,6 +173,16 @@ async def test_an_account_that_was_live_and_is_restricted_is_replaced_by_no_othe
     assert (await ask(house, own.admin.secret, "POST", f"{OAUTH}/complete", given))[0] == 202
     assert (await ask(house, own.admin.secret, "POST", f"{OAUTH}/complete", given, sure=True))[0] == 200
     assert await own.account() == account
+
+
+async def test_an_older_word_that_an_account_was_live_protects_it_too(house: House) -> None:
+    own = await organisation(house)
+    first, now = await onboarded(house, own.admin, finished=False), house.world.clock.now()
+    for status, as_of in (("pending", now + 20), ("active", now + 10)):  # the processor's words may come in any order
+        await house.world.store.write(write_status, account=first, status=status, as_of=as_of, now=now)
+    assert (await ask(house, await own.session(Role.MEMBER), "POST", PATHS[0], {}))[1]["code"] == "role_required"
+    status, body = await ask(house, await own.session(Role.ADMIN), "POST", PATHS[0], {})
+    assert (status, body["account_id"], body["status"]) == (200, first, "pending")
 
 
 async def test_the_audit_log_tells_of_each_account(house: House) -> None:

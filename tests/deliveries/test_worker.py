@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+import anyio
 import orjson
 import pytest
 import sqlalchemy as sa
@@ -17,10 +18,10 @@ from clients.webhooks.schedule import DELAYS
 from storage.connection import Connection
 from storage.schema import AuditTable, ClaimTable
 from storage.statement import Query, table
-from storage.store import open_store
+from storage.store import Store, open_store
 from storage.webhooks.endpoints import rotate_secret
 from storage.webhooks.listener import open_listener
-from storage.webhooks.outbox import next_due
+from storage.webhooks.outbox import claim, next_due
 from tests.clients.webhooks.receiver import Answer, receiver, status
 from tests.databases import sqlite_url
 from tests.deliveries.post_office import JitterIds, PostOffice, read
@@ -431,14 +432,58 @@ async def test_a_cancelled_worker_gives_its_leases_back(on_both: PostOffice) -> 
     async with receiver(never) as there:
         await office.endpoint(there.url())
         event = await office.emit()
-        running = asyncio.create_task(office.worker().run())
-        await until(lambda: there.requests)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
+        async with anyio.create_task_group() as group:
+            group.start_soon(office.worker().run)
+            await until(lambda: there.requests)
+            group.cancel_scope.cancel()
         there.answer = status("200 OK")
         assert await office.worker().step() == 1  # without waiting for the lease to end
     assert await office.states(event) == [("delivered", ["ok"])]
+
+
+class SlowClaims:
+    """The store, whose claims after the first take a while: like any call, they go on when nobody waits for them any more."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._claims = store, 0
+        self.claiming, self.under_way = asyncio.Event(), set[asyncio.Task[object]]()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    async def write(self, fn: Callable[..., object], **arguments: object) -> object:
+        call = asyncio.create_task(self._write(fn, arguments))
+        self.under_way.add(call)
+        return await asyncio.shield(call)
+
+    async def _write(self, fn: Callable[..., object], arguments: dict[str, object]) -> object:
+        self._claims += fn is claim
+        if fn is claim and self._claims > 1:
+            self.claiming.set()
+            await asyncio.sleep(0.2)
+        return await self._store.write(fn, **arguments)
+
+
+async def test_a_worker_cancelled_while_it_claims_gives_back_what_that_claim_takes(on_both: PostOffice) -> None:
+    office = on_both
+
+    async def never(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async with receiver(never) as there:
+        await office.endpoint(there.url())
+        slow = SlowClaims(office.store)
+        events = [await office.emit("first")]
+        async with anyio.create_task_group() as group:
+            group.start_soon(office.worker(store=cast("Store", slow)).run)
+            await until(lambda: there.requests)
+            events.append(await office.emit("second"))
+            await slow.claiming.wait()
+            group.cancel_scope.cancel()
+        await asyncio.gather(*slow.under_way)
+        there.answer = status("200 OK")
+        assert await office.worker().step() == 2
+    assert [await office.states(event) for event in events] == [[("delivered", ["ok"])]] * 2
 
 
 async def test_a_round_that_fails_is_reported_and_the_loop_goes_on(office: PostOffice, tmp_path: Path) -> None:

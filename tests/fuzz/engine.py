@@ -18,6 +18,7 @@ from schemathesis.config import (
     OperationConfig,
     OperationsConfig,
     PhasesConfig,
+    ProjectConfig,
     ProjectsConfig,
     SchemathesisConfig,
     StatefulPhaseConfig,
@@ -33,11 +34,11 @@ from schemathesis.filters import FilterSet
 from schemathesis.generation.case import Case
 from schemathesis.hooks import HookContext
 from schemathesis.openapi.checks import AllowHeaderMismatch, JsonSchemaError, MissingHeaderNotRejected, RejectedPositiveData, UseAfterFree
+from schemathesis.python.asgi import shutdown_lifespans
 
 from operations.catalogue import CATALOGUE
 from tests.contract.stage import INTERNAL, SHOP
 from tests.fuzz.excuses import excused
-from tests.fuzz.nearby import Project, loop_of_the_caller
 from tests.fuzz.stand import Stand, bindings
 
 ALLOWED = {501, 502, 503}
@@ -88,7 +89,7 @@ class Verdict:
 def fuzz(stand: Stand, plan: Plan, tell: Callable[[Verdict], None] = lambda verdict: None) -> Verdict:
     """Ask as the plan says; the house stands as long."""
     verdict = Verdict()
-    with loop_of_the_caller():
+    try:
         schemathesis.openapi.from_asgi("/openapi.json", stand)  # starts it
         schema = schemathesis.openapi.from_asgi("/openapi.json", stand, config=configuration(stand, plan))
         schema.hook("filter_failure")(counts)
@@ -97,6 +98,8 @@ def fuzz(stand: Stand, plan: Plan, tell: Callable[[Verdict], None] = lambda verd
             tell(verdict)
         assert stand.house is not None
         verdict.failures += [f"{operation}: {error!r}" for _, operation, error in stand.house.world.faults]
+    finally:
+        shutdown_lifespans()
     verdict.failures += [f"status {status}" for status in verdict.statuses if unwanted(status, plan)]
     if stand.operation is not None and verdict.generated < plan.examples and not plan.sequences and stand.operation.id not in SOON_DONE:
         verdict.failures.append(f"{verdict.generated} of {plan.examples} examples, and nothing says why it ended")
@@ -122,7 +125,7 @@ def configuration(stand: Stand, plan: Plan) -> SchemathesisConfig:
     )
     asked = plan.only if stand.operation is None else frozenset({stand.operation.id})
     operations, dictionaries = named(stand, asked)
-    project = Project(
+    project = ProjectConfig(
         auth=credentials(stand, plan.kind),
         generation=generation,
         phases=phases,

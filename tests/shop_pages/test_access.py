@@ -200,6 +200,7 @@ async def test_only_an_admin_of_the_shops_organisation_renews_access_and_only_wh
         (404, "not_found"),
         (409, "order_without_address"),
     ]
+    assert "because it was not paid for" in refused[-1].json()["error"]
     assert (await browser.get(f"{SHOP}/orders/{number}")).status == 200
 
 

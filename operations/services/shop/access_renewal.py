@@ -36,13 +36,9 @@ def renew_access(connection: Connection, *, deps: Deps, order: str, organisation
 
 def no_address(row: OrderRow) -> OrderWithoutAddress:
     """The refusal for an order whose buyer cannot be written to."""
-    if row.iccid is None:
-        text = "This order has no address that a new link could be sent to, because it was not paid for; nothing was changed"
-        return OrderWithoutAddress(
-            text, param="number", hint="The link opens it until it is paid for, which gives it an address, or until it ends"
-        )
-    return OrderWithoutAddress(
-        "This order has no address that a new link could be sent to, because its buyer was erased; nothing was changed",
-        param="number",
-        hint="The links that open it stay as they are; rollback_esim_issuance takes the eSIM back",
-    )
+    if row.paid_at is None:
+        why, hint = "it was not paid for", "The link that opens it stays as it is, and the payment gives it an address"
+    else:
+        why, hint = "its buyer was erased", "The links that open it stay as they are"
+        hint += "" if row.iccid is None else "; rollback_esim_issuance takes the eSIM back"
+    return OrderWithoutAddress(f"This order has no address for a new link, because {why}; nothing was changed", param="number", hint=hint)
