@@ -41,10 +41,12 @@ class Network:
     """A sandbox of its own, and what a test asks it."""
 
     def __init__(self, *, following: bool = False, refuse_status: int = 200) -> None:
-        self.world = cast(World, pickle.loads(seeded()))
+        world = cast(World, pickle.loads(seeded()))
         self.wall = Wall()
         self.slept: list[float] = []
-        self.sandbox = Sandbox(self.world, wall=self.wall, following=following, refuse_status=refuse_status, sleep=self.sleep)
+        self.sandbox = Sandbox(world, wall=self.wall, following=following, refuse_status=refuse_status, sleep=self.sleep)
+        assert self.sandbox.world is world
+        self.world = world
 
     async def sleep(self, seconds: float) -> None:
         """No test waits."""

@@ -9,6 +9,7 @@ import pytest
 from clients.sandbox.ocs import life
 from clients.sandbox.ocs.entities import Line
 from clients.sandbox.ocs.lookup import CURRENT, EVER
+from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.state import World
 from tests.sandbox.network import Network
 
@@ -74,6 +75,7 @@ async def test_look_ups_follow_what_numbers_sims_and_accounts_become(seed: int) 
 async def test_a_call_of_the_next_second_looks_at_no_line_that_it_does_not_name() -> None:
     network = Network(following=True)
     fleet = network.world.lines = Fleet(network.world.lines)
+    network.sandbox = Sandbox(network.world, wall=network.wall, following=True)  # nobody holds its world, as far as it knows
     line = network.active()
     asked = {
         "getSingleSubscriber": {"iccid": line.iccid},
@@ -88,6 +90,18 @@ async def test_a_call_of_the_next_second_looks_at_no_line_that_it_does_not_name(
             network.wall.seconds += 1
             assert await network.code(method, params) == 0, method
         assert (fleet.looks > before) is looks
+
+
+async def test_lines_that_are_changed_by_hand_are_found_as_they_are() -> None:
+    network = Network()
+    free = [line for line in network.world.lines_of(8101) if line.sim.status == "FREE"]
+    package = {"packageTemplateId": 55010, "accountForSubs": 8101}
+    assert (await network.get("affectPackageToSubscriber", package))["iccid"] == free[0].iccid
+    for line in free[1:]:
+        line.account_id = 8102
+    assert await network.code("affectPackageToSubscriber", package) == 6
+    free[1].account_id = 8101
+    assert (await network.get("affectPackageToSubscriber", package))["iccid"] == free[1].iccid
 
 
 async def test_half_days_of_life_are_looked_up_once_however_often_the_clock_is_moved() -> None:

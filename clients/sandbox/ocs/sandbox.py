@@ -51,11 +51,16 @@ class Sandbox:
         self._refuse_status, self._sleep = refuse_status, sleep
         self._turn = anyio.Lock()
         self._desk = Desk(world, self.faults, self._pace) if isinstance(world, World) else None
+        self._shared = False
 
     @property
     def world(self) -> World | None:
-        """The world, once it is built."""
-        return self._desk.world if self._desk else None
+        """The world, once it is built. Who has it may change it by hand: from now on no look-up is kept between requests."""
+        self._shared = True
+        if self._desk is None:
+            return None
+        self._desk.world.forget()
+        return self._desk.world
 
     @property
     def calls(self) -> list[Call]:
@@ -87,6 +92,8 @@ class Sandbox:
         """One request; header names are in lower case. Raises Dropped when there is no answer."""
         async with self._turn:
             desk = await self._ready()
+            if self._shared:
+                desk.world.forget()
             await desk.catch_up()
             if path == "/control" or path.startswith("/control/"):
                 return await control(desk, method, path, query, body)

@@ -68,6 +68,11 @@ class World:
                 found.add(reseller.id)
         return frozenset(found)
 
+    def forget(self) -> None:
+        """Look everything up anew that is kept for speed."""
+        self.lookup = Lookup()
+        self.agenda.close()
+
     def lines_of(self, account_id: int) -> Sequence[Line]:
         """An account's lines, lowest id first."""
         return self.lookup.of_account(self.lines, account_id)
