@@ -15,7 +15,7 @@ from storage.address import is_sqlite, sqlite_path
 from storage.copy import copy_database
 from storage.outage import unavailable
 from storage.pragmas import enable_wal, open_file
-from storage.revision import HEAD, revision_in
+from storage.revision import HEAD, NONE, Schema, schema_in
 from storage.unreachable import unreachable
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class LockedSqlite:
         self._raw = raw
         self.connection = connection
 
-    def revision(self) -> str | None:
-        """The version, read under the lock."""
-        return revision_in(self._raw)
+    def schema(self) -> Schema:
+        """Its schema, read under the lock."""
+        return schema_in(self._raw)
 
     def prepare(self, revision: str | None) -> None:
         """Refuse a foreign file; keep a copy of one that holds data."""
@@ -63,11 +63,18 @@ class LockedPostgres:
         self.connection = connection
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(ADVISORY_LOCK)))
 
-    def revision(self) -> str | None:
-        """The version, read under the lock."""
-        if self.connection.scalar(sa.text("select to_regclass('alembic_version')::text")) is None:
-            return None
-        return self.connection.scalar(sa.text("select version_num from alembic_version"))
+    def schema(self) -> Schema:
+        """Its schema, read under the lock."""
+        if not self._has("alembic_version"):
+            return NONE
+        revision = self.connection.scalar(sa.text("select version_num from alembic_version"))
+        if revision is None or not self._has("schema_step"):
+            return Schema(revision)
+        step = sa.text("select works_from from schema_step where revision = :revision")
+        return Schema(revision, self.connection.scalar(step, {"revision": revision}))
+
+    def _has(self, name: str) -> bool:
+        return self.connection.scalar(sa.text("select to_regclass(:name)::text"), {"name": name}) is not None
 
     def prepare(self, revision: str | None) -> None:
         """Nothing: copies of a server are the business of pg_dump."""
