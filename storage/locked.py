@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 ADVISORY_LOCK = 0x5253_4C52  # "RSLR", among the other users of a shared server
 APPLICATION_ID = 0x5253_4C52  # in the header of our SQLite files
 LOCK_MS = 60_000  # another starter may be migrating
+LOCK_NOT_AVAILABLE = "55P03"
+TABLE_LOCK = "2s"
+"""How long a migration waits for a table that is in use: whoever comes after it waits as long."""
+
+
+class TablesInUse(StoreUnavailable):
+    """A transaction of somebody else keeps a table that the migration changes; it was undone."""
 
 
 class LockedSqlite:
@@ -62,6 +69,7 @@ class LockedPostgres:
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(ADVISORY_LOCK)))
+        connection.execute(sa.select(sa.func.set_config("lock_timeout", TABLE_LOCK, True)))
 
     def schema(self) -> Schema:
         """Its schema, read under the lock."""
@@ -95,6 +103,8 @@ def locked(url: str) -> Generator[LockedSqlite | LockedPostgres]:
         with engine.begin() as connection:
             yield LockedPostgres(connection)
     except exc.OperationalError as error:
+        if getattr(error.orig, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+            raise TablesInUse("a long transaction uses the tables that the migration changes: end it, or run it again later") from error
         raise StoreUnavailable("the database cannot be reached or refused the migration") from error
 
 

@@ -4,6 +4,7 @@ The lock comes first and the version is read under it, so that of several starte
 Alembic is imported only when there is something to do: it takes half a second.
 """
 
+import threading
 from pathlib import Path
 
 from storage.address import is_sqlite, sqlite_path
@@ -11,6 +12,7 @@ from storage.revision import HEAD, REVISIONS, SPOKEN, Schema, postgres_schema, s
 
 __all__ = ["HEAD", "REVISIONS", "SchemaMismatch", "behind", "current_revision", "current_schema", "downgrade", "ensure_current", "upgrade"]
 
+TRIES, PAUSE_SECONDS = 15, 1.0
 SCRIPTS = Path(__file__).parent / "migrations"
 
 
@@ -65,8 +67,20 @@ def refuse_unknown(schema: Schema) -> None:
 
 
 def run(url: str, target: str) -> bool:
+    """Move to a revision; tried again for a minute while somebody uses the tables, and lets go of them in between for all who wait."""
+    from storage.locked import TablesInUse  # SQLAlchemy engines, only when something changes
+
+    for _ in range(TRIES - 1):
+        try:
+            return move(url, target)
+        except TablesInUse:
+            threading.Event().wait(PAUSE_SECONDS)
+    return move(url, target)
+
+
+def move(url: str, target: str) -> bool:
     """Move to a revision in one locked transaction."""
-    from storage.locked import locked  # SQLAlchemy engines, only when something changes
+    from storage.locked import locked
 
     with locked(url) as database:
         schema = database.schema()

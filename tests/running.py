@@ -26,9 +26,7 @@ class Running:
     organisation: str
 
 
-def start(
-    data: Path, environment: Mapping[str, str] | None = None, *, bare: bool = False, program: Sequence[str] = ()
-) -> Running:
+def start(data: Path, environment: Mapping[str, str] | None = None, *, bare: bool = False, program: Sequence[str] = ()) -> Running:
     """`reseller serve --port 0 --json`; returns once it listens. Its log goes beside the data directory, named as it is.
 
     A new data directory gets a database at HEAD with nothing in it, as `reseller db upgrade` leaves it, unless it is to stay bare.

@@ -1,10 +1,13 @@
 """Upgrades side by side: this program works on the schema before its own, and on the next one where that only adds something."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
@@ -106,3 +109,28 @@ def test_commands_and_doctor_work_beside_a_newer_program(tmp_path: Path) -> None
     assert "schema 9999 of a newer program, which this one works on: finish the upgrade" in " ".join(said.split())
     with closing(sqlite3.connect(sqlite_path(url))) as database:
         assert database.execute("select version_num from alembic_version").fetchone() == ("9999",)
+
+
+@pytest.mark.postgres
+def test_a_migration_waits_for_a_transaction_that_reads_without_keeping_the_others_waiting() -> None:
+    with postgres_url() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        upgrade(url)
+        with psycopg.connect(url) as reader, psycopg.connect(url, autocommit=True) as other, ThreadPoolExecutor() as threads:
+            reader.execute("select count(*) from intent")
+            moving = threads.submit(downgrade, url, "0001")
+            while (waited := seconds_of(other)) < 0.5:
+                assert not moving.done()
+            assert waited < 4.5  # a server waits five seconds for a lock
+            assert seconds_of(other) < 0.5
+            reader.rollback()
+            assert moving.result(60)
+        assert current_schema(url).revision == "0001"
+
+
+def seconds_of(connection: psycopg.Connection) -> float:
+    """How long a look at the table takes, which comes after the migration in the queue."""
+    began = time.monotonic()
+    connection.execute("select count(*) from intent")
+    return time.monotonic() - began
