@@ -1,4 +1,4 @@
-"""A processor that does not answer: calls are refused before they are sent, keys and quota stay free, and failing accounts close nothing for others."""
+"""A processor that does not answer: nothing is sent, keys and quota stay free, and failing accounts close nothing for others."""
 
 from dataclasses import replace
 from typing import cast
