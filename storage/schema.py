@@ -414,7 +414,9 @@ class IssuanceTable(Named, table=True):
     lease: str | None = Field(default=None, sa_type=sa.Text)
     __table_args__ = (
         sa.Index("issuance_due", "state", "due_ms"),
-        sa.Index("issuance_account", "account_id", "state"),
+        sa.Index("issuance_unknown", "organisation", "due_ms", sqlite_where=sa.text("state || '' = 'outcome_unknown'")),
+        sa.Index("issuance_unknown_of", "organisation", "account_id", "due_ms", sqlite_where=sa.text("state || '' = 'outcome_unknown'")),
+        sa.Index("issuance_account", "account_id", "state", "updated"),
         sa.Index("issuance_package", "package_id"),
         sa.Index("issuance_claim", "organisation", "claim_key"),
     )
