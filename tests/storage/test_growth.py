@@ -10,7 +10,7 @@ import pytest
 
 from storage.calls.claims import SWEEP
 from storage.shop.order_queue import CLAIM, DUE_PLACES, FELL, MADE, NEVER_MADE
-from storage.statement import Statement, sqlite_dialect
+from storage.statement import Query, Statement, sqlite_dialect
 from tests.databases import migrated_sqlite
 from tests.storage.test_all_statements import MODULES, statements
 
@@ -72,6 +72,21 @@ def test_what_has_ended_is_found_by_when_it_ended(raw: sqlite3.Connection) -> No
 def test_the_next_order_of_an_organisation_is_found_among_those_that_are_due(raw: sqlite3.Connection) -> None:
     assert "SEARCH storefront_order USING INDEX storefront_order_due_of (organisation=? AND due_ms<?)" in plan(raw, CLAIM)
     assert plan(raw, DUE_PLACES)[0] == "SCAN storefront_order USING INDEX storefront_order_due_of"
+
+
+COUNTED = {name: held for name, held in vars(import_module("storage.depth")).items() if isinstance(held, Query) and name != "LOCK_WAITS"}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_waits_or_has_failed_is_counted_by_an_index_and_up_to_a_limit(raw: sqlite3.Connection, name: str) -> None:
+    text = COUNTED[name].text(DIALECT)
+    reads = [
+        step
+        for step in plan(raw, COUNTED[name])
+        if re.search(r"(SEARCH|SCAN) (delivery|issuance|mail|storefront_order|intelligence)", step)
+    ]
+    assert reads and all(" INDEX " in step for step in reads)
+    assert len(re.findall(r"\blimit\b", text.sql, re.IGNORECASE)) == len(reads)
 
 
 @pytest.mark.parametrize("statement", [MADE, FELL, NEVER_MADE])

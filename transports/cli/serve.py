@@ -106,7 +106,7 @@ def served_by(app: "Application", connections: "Connections") -> "Served":
     """What the metrics read of the server."""
     from transports.metrics import Served  # only where metrics are on: start-up time
 
-    return Served(app.http.large, connections)
+    return Served(app.http.large, connections, app.requests, app.http.turns)
 
 
 def strict_transport(settings: Settings, base_url: str) -> tuple[tuple[str, str], ...]:

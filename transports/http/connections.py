@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from registry.errors import Refusal
+from registry.latency import Counts
 from transports.http.connection import Overloaded
 from transports.http.network import LOOPBACK, Network, is_within, network_of
 
@@ -42,6 +43,8 @@ class Connections:
         """The server is about to end: each answer ends its connection."""
         self.only_probes: dict[OpenConnection, Refusal] = {}
         """Connections beyond the cap of their network, and what they are answered but for a probe."""
+        self.rejected = Counts(("code",))
+        """Requests that were refused before they were whole."""
         self.ended = Counter[str](idle=0, network=0, slow=0)
 
     def __len__(self) -> int:

@@ -97,7 +97,7 @@ class HttpDoor:
         self._clock, self._ids = pipeline.clock, pipeline.ids
         self._log, self._fault = log, fault
         self._passing, self._telling = Passing(), Passing(CHATS_OF_ONE, CHATS_OF_ALL)
-        self._turns = Turns(self._clock.monotonic)
+        self.turns = Turns(self._clock.monotonic)
         self.large = LargeAnswers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,8 +108,8 @@ class HttpDoor:
         request = cast(HttpScope, scope)
         visit = Visit(self._ids.new("req_"), self._clock.monotonic(), request["method"] == "HEAD")
         request.setdefault("state", {})[REQUEST] = visit.request_id
-        if not self._turns.begin_at_once() and request.get("raw_path") not in self._rules.probed:
-            await self._turns.wait(network_of((request.get("client") or ("", 0))[0]), credential_of(request["headers"]))
+        if not self.turns.begin_at_once() and request.get("raw_path") not in self._rules.probed:
+            await self.turns.wait(network_of((request.get("client") or ("", 0))[0]), credential_of(request["headers"]))
         try:
             await self._serve(request, receive, send, visit)
         except Exception as error:
