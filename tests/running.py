@@ -26,8 +26,8 @@ class Running:
     organisation: str
 
 
-def start(data: Path, environment: Mapping[str, str] | None = None, *, bare: bool = False) -> Running:
-    """`reseller serve --port 0 --json`; returns once it listens. Its log goes beside the data directory, named as it is.
+def start(data: Path, environment: Mapping[str, str] | None = None, *, bare: bool = False, port: int = 0) -> Running:
+    """`reseller serve --json`, on a free port unless one is given; returns once it listens. Its log goes beside the data directory.
 
     A new data directory gets a database at HEAD with nothing in it, as `reseller db upgrade` leaves it, unless it is to stay bare.
     """
@@ -36,7 +36,7 @@ def start(data: Path, environment: Mapping[str, str] | None = None, *, bare: boo
         migrated_sqlite(data)
     log = data.with_name(f"{data.name}.log").open("ab")
     process = subprocess.Popen(
-        [reseller(), "serve", "--port", "0", "--data", str(data), "--json"],
+        [reseller(), "serve", "--port", str(port), "--data", str(data), "--json"],
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
         stdout=subprocess.PIPE,
@@ -61,9 +61,9 @@ def stop(server: Running, how: signal.Signals = signal.SIGTERM) -> int:
 
 
 @contextmanager
-def running(data: Path, environment: Mapping[str, str] | None = None) -> Generator[Running]:
+def running(data: Path, environment: Mapping[str, str] | None = None, *, port: int = 0) -> Generator[Running]:
     """A server for the length of a block."""
-    server = start(data, environment)
+    server = start(data, environment, port=port)
     try:
         yield server
     finally:

@@ -75,6 +75,10 @@ class Connections:
         self._places[connection] = network
         return None
 
+    def is_of_proxy(self, connection: OpenConnection) -> bool:
+        """Whether it is a trusted proxy's."""
+        return self._places.get(connection) == ""
+
     def closed(self, connection: OpenConnection) -> None:
         """Forget a connection that has ended."""
         network = self._places.pop(connection, None)
