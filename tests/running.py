@@ -26,8 +26,10 @@ class Running:
     organisation: str
 
 
-def start(data: Path, environment: Mapping[str, str] | None = None, *, bare: bool = False, program: Sequence[str] = ()) -> Running:
-    """`reseller serve --port 0 --json`; returns once it listens. Its log goes beside the data directory, named as it is.
+def start(
+    data: Path, environment: Mapping[str, str] | None = None, *, bare: bool = False, port: int = 0, program: Sequence[str] = ()
+) -> Running:
+    """`reseller serve --json`, on a free port unless one is given; returns once it listens. Its log goes beside the data directory.
 
     A new data directory gets a database at HEAD with nothing in it, as `reseller db upgrade` leaves it, unless it is to stay bare.
     `program`: another `reseller` than this one's.
@@ -37,7 +39,7 @@ def start(data: Path, environment: Mapping[str, str] | None = None, *, bare: boo
         migrated_sqlite(data)
     log = data.with_name(f"{data.name}.log").open("ab")
     process = subprocess.Popen(
-        [*(program or [reseller()]), "serve", "--port", "0", "--data", str(data), "--json"],
+        [*(program or [reseller()]), "serve", "--port", str(port), "--data", str(data), "--json"],
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
         stdout=subprocess.PIPE,
@@ -62,9 +64,11 @@ def stop(server: Running, how: signal.Signals = signal.SIGTERM) -> int:
 
 
 @contextmanager
-def running(data: Path, environment: Mapping[str, str] | None = None, *, program: Sequence[str] = ()) -> Generator[Running]:
+def running(
+    data: Path, environment: Mapping[str, str] | None = None, *, port: int = 0, program: Sequence[str] = ()
+) -> Generator[Running]:
     """A server for the length of a block."""
-    server = start(data, environment, program=program)
+    server = start(data, environment, port=port, program=program)
     try:
         yield server
     finally:

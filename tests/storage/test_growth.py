@@ -12,7 +12,7 @@ from storage.calls.claims import SWEEP
 from storage.issuing.reconciling import CLAIM as CLAIM_UNKNOWN
 from storage.issuing.reconciling import GAVE_BACK, NEXT_DUE
 from storage.shop.order_queue import CLAIM, DUE_PLACES, FELL, MADE, NEVER_MADE
-from storage.statement import Statement, sqlite_dialect
+from storage.statement import Query, Statement, sqlite_dialect
 from tests.databases import migrated_sqlite
 from tests.storage.test_all_statements import MODULES, statements
 
@@ -82,6 +82,21 @@ def test_what_is_to_be_settled_is_found_by_organisation_and_what_was_given_back_
     assert "SEARCH following USING INDEX issuance_unknown_of (organisation>?)" in plan(raw, NEXT_DUE)
     assert "SEARCH issuance USING INDEX issuance_unknown_of (organisation=? AND account_id=? AND due_ms<?)" in plan(raw, CLAIM_UNKNOWN)
     assert "SEARCH issuance USING INDEX issuance_account (account_id=? AND state=? AND updated>?)" in plan(raw, GAVE_BACK)
+
+
+COUNTED = {name: held for name, held in vars(import_module("storage.depth")).items() if isinstance(held, Query) and name != "LOCK_WAITS"}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_waits_or_has_failed_is_counted_by_an_index_and_up_to_a_limit(raw: sqlite3.Connection, name: str) -> None:
+    text = COUNTED[name].text(DIALECT)
+    reads = [
+        step
+        for step in plan(raw, COUNTED[name])
+        if re.search(r"(SEARCH|SCAN) (delivery|issuance|mail|storefront_order|intelligence)", step)
+    ]
+    assert reads and all(" INDEX " in step for step in reads)
+    assert len(re.findall(r"\blimit\b", text.sql, re.IGNORECASE)) == len(reads)
 
 
 @pytest.mark.parametrize("statement", [MADE, FELL, NEVER_MADE])

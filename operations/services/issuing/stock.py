@@ -1,5 +1,6 @@
 """The free eSIMs of an account as they are just before something is drawn: what reconciliation compares with later."""
 
+from collections import OrderedDict
 from typing import NamedTuple
 
 import anyio
@@ -18,6 +19,7 @@ from storage.store import Store
 FRESH_SECONDS = 5.0
 NAMED_SECONDS = 60.0
 FREE, AFFECTED = "FREE", "AFFECTED"
+SEEN_SECONDS, MOST_SEEN = 86_400.0, 4096
 
 
 class Kept(NamedTuple):
@@ -54,6 +56,8 @@ class StockRoom:
         self._kept: dict[int, Kept] = {}
         self._named: dict[str, Naming] = {}
         self._readings: dict[tuple[int, str, bool], Reading] = {}
+        self._free: OrderedDict[int, tuple[float, int]] = OrderedDict()
+        """By account, when a look was taken (monotonic seconds) and how many were free; the oldest first."""
 
     async def look(self, upstream: Upstream, account_id: int) -> Look:
         """A look that is a few seconds old at most; those who ask at once share one, or the refusal in its place."""
@@ -103,11 +107,23 @@ class StockRoom:
         if held:
             fleet = await lines_of(upstream, [account_id])
         free = free_in(fleet)
+        self._note_free(account_id, len(free))
         returned = [holder for holder in held if holder.held in free]
         id = self._ids.new("stk_")
         look = look_of(id=id, account_id=account_id, taken=taken, complete=is_whole(fleet), iccids=free, returned=returned)
         await self._store.write(keep_look, look=look)
         return look
+
+    def free_counts(self) -> list[int]:
+        """How many eSIMs were free at the last look at each account, as far as one was taken in the last day."""
+        since = self._clock.monotonic() - SEEN_SECONDS
+        return [count for taken, count in self._free.values() if taken >= since]
+
+    def _note_free(self, account_id: int, count: int) -> None:
+        self._free[account_id] = (self._clock.monotonic(), count)
+        self._free.move_to_end(account_id)
+        if len(self._free) > MOST_SEEN:
+            self._free.popitem(last=False)
 
     def is_first_to_name(self, iccid: str, row: NewIssuance) -> bool:
         """Whether no other call's answer named this ICCID a moment ago: a connection may give one answer twice."""
