@@ -5,8 +5,8 @@ from typing import NamedTuple
 import anyio
 
 from clients.ocs.wire.subscriber import Subscriber
+from operations.services.network.account_parts import AFFECTED, FREE, AccountParts, iccid_of
 from operations.services.network.fleet import Fleet, lines_of
-from operations.services.network.line_history import in_use
 from operations.services.network.reached import Upstream
 from registry.clock import Clock
 from registry.errors import Refusal
@@ -17,7 +17,6 @@ from storage.store import Store
 
 FRESH_SECONDS = 5.0
 NAMED_SECONDS = 60.0
-FREE, AFFECTED = "FREE", "AFFECTED"
 
 
 class Kept(NamedTuple):
@@ -51,6 +50,8 @@ class StockRoom:
 
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
         self._store, self._clock, self._ids = store, clock, ids
+        self.parts = AccountParts(store, clock)
+        """Where the lines of large accounts are, for whoever reads accounts."""
         self._kept: dict[int, Kept] = {}
         self._named: dict[str, Naming] = {}
         self._readings: dict[tuple[int, str, bool], Reading] = {}
@@ -143,9 +144,3 @@ def free_in(fleet: Fleet) -> list[str]:
 def is_free(row: Subscriber) -> bool:
     """Whether the SIM is in stock."""
     return row.get("sim", {}).get("status") == FREE
-
-
-def iccid_of(row: Subscriber) -> str | None:
-    """The ICCID in use: the one without an end."""
-    history = in_use(row.get("imsiList", ()))
-    return None if history is None else history.get("iccid")
