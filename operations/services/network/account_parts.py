@@ -39,6 +39,8 @@ RELEARN_SECONDS = 3600.0
 UNCOUNTED_SECONDS = 600.0
 """The same where the charging system does not count."""
 MOST_ACCOUNTS = 500
+SHORTEST_ICCID = 13
+"""Digits of an ICCID that the charging system searches for at least."""
 
 
 def iccid_of(row: Subscriber) -> str | None:
@@ -145,8 +147,8 @@ class AccountMemory:
     """Whether the account's own list seems to be sorted by subscriber id, as far as anybody has seen."""
     surplus: int = 0
     """How many free eSIMs the charging system counted beyond those of its list when all lines were last read."""
-    stock_read: float = 0.0
-    """When all lines were last read for the stock, by the monotonic clock."""
+    stock_read: float | None = None
+    """When all lines were last read because more eSIMs were counted than known, by the monotonic clock."""
 
 
 class AccountParts:
@@ -248,3 +250,11 @@ def free_lines(parts: Sequence[AccountPart], kind: str) -> list[str]:
             if iccid.startswith(part.prefix) or part_with(prefixes, iccid) is None:
                 found[iccid] = None
     return list(found)
+
+
+def narrowest(part: str, iccids: Sequence[str]) -> str:
+    """What these ICCIDs begin with, as long as the charging system takes it for a beginning."""
+    first, last = min(iccids), max(iccids)
+    same = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    common = first[:same]
+    return common if len(common) >= max(SHORTEST_ICCID, len(part)) else part

@@ -7,13 +7,13 @@ import anyio
 
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber, SubscriberList
-from operations.services.network.account_parts import AccountListing, AccountPart, iccid_of, part_of
+from operations.services.network.account_parts import SHORTEST_ICCID, AccountListing, AccountPart, iccid_of, part_of
 from operations.services.network.reached import Upstream
 from registry.active_request import is_over
 from registry.errors import OcsError, Refusal
 
 INVALID_REQUEST = 2
-SHORTEST_ICCID, LONGEST_ICCID = 13, 22
+LONGEST_ICCID = 22
 CALLS = 200
 AT_ONCE = 4
 

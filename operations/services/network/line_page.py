@@ -13,8 +13,8 @@ from typing import NamedTuple
 import anyio
 
 from clients.ocs.wire.subscriber import Subscriber
-from operations.services.network.account_parts import RELEARN_SECONDS, UNCOUNTED_SECONDS, AccountListing
-from operations.services.network.fleet import AT_ONCE, SHORTEST_ICCID, FirstLines, Sweep, first_lines, lines_of, read_parts
+from operations.services.network.account_parts import RELEARN_SECONDS, UNCOUNTED_SECONDS, AccountListing, narrowest
+from operations.services.network.fleet import AT_ONCE, FirstLines, Sweep, first_lines, lines_of, read_parts
 from operations.services.network.reached import Upstream
 from operations.services.network.subscriber_rows import subscriber_id
 from registry.errors import Refusal
@@ -210,11 +210,3 @@ class PageReader:
             self._rows[subscriber_id(row)] = row
         if any(member.id not in self._rows for member in wanted):
             await self._parts.lines_moved(self._place)  # one has gone: another may have come, so that the count is as before
-
-
-def narrowest(part: str, iccids: Sequence[str]) -> str:
-    """What these ICCIDs begin with, as long as the charging system takes it for a beginning."""
-    first, last = min(iccids), max(iccids)
-    same = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    common = first[:same]
-    return common if len(common) >= max(SHORTEST_ICCID, len(part)) else part
