@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from clients.ocs.wire.subscriber import Subscriber
+from operations.services.network.account_learning import learn
 from operations.services.network.account_parts import (
     AFFECTED,
     FREE,
@@ -18,7 +19,7 @@ from operations.services.network.account_parts import (
     narrowest,
     part_with,
 )
-from operations.services.network.fleet import Fleet, lines_of, read_parts
+from operations.services.network.fleet import FirstLines, Fleet, first_lines, lines_of, lines_under, read_parts
 from operations.services.network.reached import Upstream
 from storage.issuing.issuance import Holder
 
@@ -26,6 +27,7 @@ COUNTED_FREE = 0
 """The number that the charging system gives to free eSIMs when it counts."""
 RELEARN_SECONDS = 60.0
 """How often the whole account is read again at most, while more is counted than is known."""
+MOST_ASKED_AGAIN = 20
 FindHolders = Callable[[Sequence[str]], Awaitable[list[Holder]]]
 
 
@@ -42,26 +44,54 @@ async def read_stock(upstream: Upstream, account: int, find_holders: FindHolders
 
     `given_back`: ICCIDs that this process gave back, which may not be known as free yet.
     """
-    place = upstream.place(account)
-    if upstream.parts.is_large(place):
-        listing = await upstream.parts.find(place)
-        if listing is not None and listing.complete:
-            return await StockReader(upstream, listing).read(find_holders, given_back)
-    return await read_whole(upstream, account, find_holders)
+    place, first = upstream.place(account), None
+    if not upstream.parts.is_large(place):
+        first = await first_lines(upstream, account)
+        if not first.cut_off:
+            return await of_small(upstream, account, first, find_holders)
+        upstream.parts.memory(place)
+    listing = await upstream.parts.find(place)
+    if listing is not None and listing.complete:
+        return await StockReader(upstream, listing).read(find_holders, given_back)
+    return await of_unknown(upstream, account, first or await first_lines(upstream, account), find_holders)
+
+
+async def of_small(upstream: Upstream, account: int, first: FirstLines, find_holders: FindHolders) -> AccountStock:
+    """The stock of an account that one answer lists."""
+    fleet = Fleet(first.rows, first.strangers)
+    held = await find_holders(free_in(fleet))
+    if held:
+        fleet = await lines_of(upstream, [account])
+    return AccountStock(free_in(fleet), held, is_whole(fleet))
+
+
+async def of_unknown(upstream: Upstream, account: int, first: FirstLines, find_holders: FindHolders) -> AccountStock:
+    """What can be seen of the stock of a large account while its parts are being learned; never all of it.
+
+    Choice: an eSIM is drawn rather than the caller kept waiting for fifty calls. Should the answer of one of these first draws be lost, the
+    stock proves less, and a person may have to settle it.
+    """
+    parts = await learn(upstream, account, first)
+    free = list(dict.fromkeys([*free_in(Fleet(first.rows, True)), *free_lines(parts, "esims"), *free_lines(parts, "cards")]))
+    held = (await find_holders(free))[:MOST_ASKED_AGAIN]
+    doubtful = {holder.held for holder in held}
+    answers = await lines_under(upstream, account, sorted(doubtful))
+    again = {iccid for leaves in answers.values() for rows in leaves.values() for iccid in free_in(Fleet(rows, True))}
+    return AccountStock([iccid for iccid in free if iccid not in doubtful or iccid in again], held, False)
 
 
 async def read_whole(upstream: Upstream, account: int, find_holders: FindHolders) -> AccountStock:
-    """The stock of an account all of whose lines are read."""
+    """The stock of a large account all of whose lines are read."""
     fleet = await lines_of(upstream, [account])
     free, whole = free_in(fleet), is_whole(fleet)
     held = await find_holders(free)
-    if not held:
-        return AccountStock(free, held, whole)
-    listing = await upstream.parts.find(upstream.place(account)) if upstream.parts.is_large(upstream.place(account)) else None
+    listing = await upstream.parts.find(upstream.place(account)) if held else None
     if listing is not None and listing.complete:
-        return AccountStock(await StockReader(upstream, listing).free_again(free, held), held, whole)
-    fleet = await lines_of(upstream, [account])
-    return AccountStock(free_in(fleet), held, is_whole(fleet))
+        free = await StockReader(upstream, listing).free_again(free, held)
+    elif held:
+        fleet = await lines_of(upstream, [account])
+        free, whole = free_in(fleet), is_whole(fleet)
+    return AccountStock(free, held, whole)
 
 
 class StockReader:

@@ -115,6 +115,11 @@ class Sweep:
         self._waiting += [*known, *sorted({prefix for row in first.rows for prefix in prefixes(row)})]
 
     @property
+    def parts(self) -> list[AccountPart]:
+        """The parts that have been read whole."""
+        return list(self._parts.values())
+
+    @property
     def over(self) -> bool:
         """Whether nothing is left to be asked."""
         return self.complete or not (self._waiting or self._neighbours)

@@ -5,25 +5,19 @@ page are asked for. Before they are known the account's own list is the page, wh
 learn the parts; else the account is read whole, once.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-import anyio
-
 from clients.ocs.wire.subscriber import Subscriber
+from operations.services.network.account_learning import learn
 from operations.services.network.account_parts import RELEARN_SECONDS, UNCOUNTED_SECONDS, AccountListing, narrowest
-from operations.services.network.fleet import AT_ONCE, FirstLines, Sweep, first_lines, lines_of, read_parts
+from operations.services.network.fleet import AT_ONCE, CALLS, FirstLines, Sweep, first_lines, lines_of, read_parts
 from operations.services.network.reached import Upstream
 from operations.services.network.subscriber_rows import subscriber_id
-from registry.errors import Refusal
 
-LEARNING_CALLS = 10
-"""Calls that a page makes beside its own while the account's parts are not known: with the account's list and one more, 12 in all."""
 FILTERED_PARTS = 3
 """How many parts are read in one go where not every line fits."""
-LOG = logging.getLogger(__name__)
 Fits = Callable[[Subscriber], bool]
 
 
@@ -114,7 +108,7 @@ class PageReader:
         if len(fitting) < self._count:
             return None
         if listing is None:
-            await self._learn(first)
+            await learn(self._upstream, self._account, first)
             listing = await self._parts.find(self._place)
         if not memory.in_order or (listing is not None and listing.complete and not await self._begins_with(listing, ids)):
             memory.in_order = False
@@ -128,39 +122,25 @@ class PageReader:
         known = {id for part in await self._parts.members(self._place, rows) for id in part.iccids if id < ids[-1]}
         return known <= set(ids)
 
-    async def _learn(self, first: FirstLines) -> None:
-        """Ask for some parts of the account, one page at a time; a later page goes on. What fails here does not fail the page."""
-        memory = self._parts.memory(self._place)
-        try:
-            memory.learning.acquire_nowait()
-        except anyio.WouldBlock:
-            return
-        try:
-            sweep = memory.sweep if isinstance(memory.sweep, Sweep) else Sweep(self._upstream, self._account, 0, keep_rows=False)
-            memory.sweep = sweep
-            listing = await self._parts.find(self._place)
-            sweep.begin(first, [part.prefix for part in listing.parts] if listing else [])
-            await sweep.go_on(LEARNING_CALLS)
-            ids, horizon = {subscriber_id(row) for row in first.rows}, subscriber_id(first.rows[-1])
-            memory.in_order = not any(id < horizon and id not in ids for id in sweep.found)
-            if sweep.over:
-                memory.sweep = None
-                await sweep.keep_parts()
-        except Refusal as refusal:
-            memory.sweep = None
-            LOG.info("The parts of an account could not be learned: %s", refusal.error_code)
-        finally:
-            memory.learning.release()
-
     async def _of_all(self) -> LinePage:
         """The page of an account whose parts are not known. One page at a time reads it whole; others take what that one learned."""
         async with self._parts.memory(self._place).learning:
             listing = await self._parts.find(self._place)
             if listing is None or not listing.complete or listing.is_due(self._now()):
-                self._parts.memory(self._place).sweep = None
+                listing = await self._learn_rest()
+            if listing is None:
                 fleet = await lines_of(self._upstream, [self._account])
                 return self._of_rows(fleet.rows, fleet.incomplete)
         return await self._of_parts(listing)
+
+    async def _learn_rest(self) -> AccountListing | None:
+        """Finish what pages before this one have begun to learn; None where they have not, or it does not come to an end."""
+        memory = self._parts.memory(self._place)
+        sweep, memory.sweep = memory.sweep, None
+        if not isinstance(sweep, Sweep):
+            return None
+        await sweep.go_on(CALLS)
+        return await sweep.keep_parts()
 
     async def _of_parts(self, listing: AccountListing) -> LinePage:
         """The page of an account whose parts are known."""
