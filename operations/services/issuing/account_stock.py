@@ -8,12 +8,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from clients.ocs.wire.subscriber import Subscriber
-from operations.services.network.account_learning import learn
+from operations.services.network.account_learning import LOOK_CALLS, learn
 from operations.services.network.account_parts import (
     AFFECTED,
     FREE,
     AccountListing,
     AccountPart,
+    PartsChanged,
     free_lines,
     iccid_of,
     narrowest,
@@ -21,13 +22,15 @@ from operations.services.network.account_parts import (
 )
 from operations.services.network.fleet import FirstLines, Fleet, first_lines, lines_of, lines_under, read_parts
 from operations.services.network.reached import Upstream
+from registry.errors import OcsError
 from storage.issuing.issuance import Holder
 
 COUNTED_FREE = 0
 """The number that the charging system gives to free eSIMs when it counts."""
 RELEARN_SECONDS = 60.0
 """How often the whole account is read again at most, while more is counted than is known."""
-MOST_ASKED_AGAIN = 20
+MOST_ASKED_AGAIN = 8
+"""Lines that are asked for once more, of those that rows of the ledger have, while the account is not known yet."""
 FindHolders = Callable[[Sequence[str]], Awaitable[list[Holder]]]
 
 
@@ -52,7 +55,10 @@ async def read_stock(upstream: Upstream, account: int, find_holders: FindHolders
         upstream.parts.memory(place)
     listing = await upstream.parts.find(place)
     if listing is not None and listing.complete:
-        return await StockReader(upstream, listing).read(find_holders, given_back)
+        try:
+            return await StockReader(upstream, listing).read(find_holders, given_back)
+        except PartsChanged:  # by a replica, at this moment
+            return await read_whole(upstream, account, find_holders)
     return await of_unknown(upstream, account, first or await first_lines(upstream, account), find_holders)
 
 
@@ -71,11 +77,11 @@ async def of_unknown(upstream: Upstream, account: int, first: FirstLines, find_h
     Choice: an eSIM is drawn rather than the caller kept waiting for fifty calls. Should the answer of one of these first draws be lost, the
     stock proves less, and a person may have to settle it.
     """
-    parts = await learn(upstream, account, first)
+    parts = await learn(upstream, account, first, LOOK_CALLS)
     free = list(dict.fromkeys([*free_in(Fleet(first.rows, True)), *free_lines(parts, "esims"), *free_lines(parts, "cards")]))
-    held = (await find_holders(free))[:MOST_ASKED_AGAIN]
+    held = await find_holders(free)
     doubtful = {holder.held for holder in held}
-    answers = await lines_under(upstream, account, sorted(doubtful))
+    answers = await lines_under(upstream, account, sorted(doubtful)[:MOST_ASKED_AGAIN])
     again = {iccid for leaves in answers.values() for rows in leaves.values() for iccid in free_in(Fleet(rows, True))}
     return AccountStock([iccid for iccid in free if iccid not in doubtful or iccid in again], held, False)
 
@@ -105,20 +111,22 @@ class StockReader:
         """What is known, after the parts that may have changed were read again."""
         await self._load()
         held = await find_holders(self._free())
-        doubtful = {part.prefix: part.prefix for part in self._parts.values() if not part.read}
-        doubtful |= self._narrow([*(holder.held for holder in held), *given_back])
         oldest = min(self._parts.values(), key=lambda part: part.read)
-        await self._read_again({oldest.prefix: oldest.prefix} | doubtful)
+        never = [part for part in self._parts.values() if not part.read]
+        doubtful = self._narrow([*(holder.held for holder in held), *given_back])
+        await self._read_again(doubtful | {part.prefix: part.prefix for part in (oldest, *never)})
         counted, known = await self._counted(), len(self._esims())
+        if counted is None:
+            return await read_whole(self._upstream, self._listing.place.account_id, find_holders)
         memory = self._upstream.parts.memory(self._listing.place)
-        if counted is not None and counted <= known + memory.surplus:
+        if counted <= known + memory.surplus:
             return AccountStock(self._free(), held, self._is_clear())
         now = self._upstream.parts.clock.monotonic()
         if memory.stock_read is not None and now - memory.stock_read < RELEARN_SECONDS:
             return AccountStock(self._free(), held, False)
         found = await read_whole(self._upstream, self._listing.place.account_id, find_holders)
         await self._load()
-        memory.surplus, memory.stock_read = max(0, (counted or 0) - len(self._esims())), now
+        memory.surplus, memory.stock_read = max(0, counted - len(self._esims())), now
         return found
 
     async def free_again(self, free: Sequence[str], held: Sequence[Holder]) -> list[str]:
@@ -131,7 +139,9 @@ class StockReader:
     async def _load(self) -> None:
         place = self._listing.place
         listing = await self._upstream.parts.find(place)
-        self._listing = listing or self._listing
+        if listing is None:
+            raise PartsChanged
+        self._listing = listing
         self._parts = {part.prefix: part for part in await self._upstream.parts.members(place, self._listing.parts)}
 
     def _esims(self) -> list[str]:
@@ -159,7 +169,12 @@ class StockReader:
     async def _counted(self) -> int | None:
         """How many free eSIMs the charging system counts; None: it does not tell of this account."""
         account = self._listing.place.account_id
-        rows = await self._upstream.ocs.reseller.esim_status_per_account(account_id=account)
+        try:
+            rows = await self._upstream.ocs.reseller.esim_status_per_account(account_id=account)
+        except OcsError as refusal:
+            if refusal.ocs_code is None:
+                raise
+            return None
         counts = [row.get("sponsor", []) for row in rows if row.get("id") == account]
         statuses = [status for sponsors in counts for sponsor in sponsors for status in sponsor.get("esim", {}).get("status", [])]
         return sum(status.get("count", 0) for status in statuses if status.get("statusNum") == COUNTED_FREE) if counts else None

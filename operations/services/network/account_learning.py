@@ -10,11 +10,13 @@ from operations.services.network.reached import Upstream
 from registry.errors import Refusal
 
 LEARNING_CALLS = 10
-"""Calls that a page or a look at the stock makes for it: with the account's own list and one more, 12 in all."""
+"""Calls that a page makes for it: with the account's own list and one more, 12 in all."""
+LOOK_CALLS = 5
+"""Calls that a look at the stock makes for it, since somebody waits for an eSIM."""
 LOG = logging.getLogger(__name__)
 
 
-async def learn(upstream: Upstream, account: int, first: FirstLines) -> list[AccountPart]:
+async def learn(upstream: Upstream, account: int, first: FirstLines, calls: int = LEARNING_CALLS) -> list[AccountPart]:
     """Ask for some parts of the account and remember them, one caller at a time; the next one goes on. Returns the parts found so far.
 
     What fails here does not fail the caller, who has what the account's own list (`first`) shows.
@@ -30,7 +32,7 @@ async def learn(upstream: Upstream, account: int, first: FirstLines) -> list[Acc
         memory.sweep = sweep
         listing = await parts.find(place)
         sweep.begin(first, [part.prefix for part in listing.parts] if listing else [])
-        await sweep.go_on(LEARNING_CALLS)
+        await sweep.go_on(calls)
         listed = {row.get("subscriberId", 0) for row in first.rows}
         memory.in_order = memory.in_order and not any(id < max(listed, default=0) and id not in listed for id in sweep.found)
         if sweep.over:

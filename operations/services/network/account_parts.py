@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 import anyio
@@ -39,6 +40,8 @@ RELEARN_SECONDS = 3600.0
 UNCOUNTED_SECONDS = 600.0
 """The same where the charging system does not count."""
 MOST_ACCOUNTS = 500
+MOST_WITH_MEMBERS = 10
+"""Accounts whose lines are kept in memory as well: those that were read last."""
 SHORTEST_ICCID = 13
 """Digits of an ICCID that the charging system searches for at least."""
 
@@ -151,6 +154,10 @@ class AccountMemory:
     """When all lines were last read because more eSIMs were counted than known, by the monotonic clock."""
 
 
+class PartsChanged(Exception):
+    """A part that was to be read is not there any more: another reader has split it, or read the whole account again."""
+
+
 class AccountParts:
     """The parts of all large accounts that this process reads. An account that one answer lists is not here."""
 
@@ -170,6 +177,8 @@ class AccountParts:
             if len(self._accounts) > MOST_ACCOUNTS:
                 self._accounts.popitem(last=False)
         self._accounts.move_to_end(place)
+        for older in islice(reversed(self._accounts.values()), MOST_WITH_MEMBERS, MOST_WITH_MEMBERS + 1):
+            older.members = {}
         return found
 
     async def find(self, place: AccountPlace) -> AccountListing | None:
@@ -181,13 +190,15 @@ class AccountParts:
         return AccountListing(place, row.lines, bool(row.complete), row.read, row.checked, parts)
 
     async def members(self, place: AccountPlace, rows: Sequence[PartRow]) -> list[AccountPart]:
-        """These parts with their lines; those that this process knows already are not read again."""
+        """These parts with their lines; those that this process knows already are not read again. PartsChanged where one is gone."""
         known = self.memory(place).members
         missing = [row.prefix for row in rows if row.prefix not in known or known[row.prefix].changed != row.changed]
         if missing:
             found = await self._store.read(members_of_parts, place=place, prefixes=missing)
             known |= {row.prefix: unpacked(row) for row in found}
-        return [known[row.prefix] for row in rows if row.prefix in known]
+            if len(found) < len(missing):
+                raise PartsChanged
+        return [known[row.prefix] for row in rows]
 
     async def keep_all(self, place: AccountPlace, parts: Sequence[AccountPart], now: float) -> AccountListing:
         """The account as it was just read, whole; `now` is Unix seconds."""

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from clients.ocs.wire.subscriber import Subscriber
 from operations.services.network.account_learning import learn
-from operations.services.network.account_parts import RELEARN_SECONDS, UNCOUNTED_SECONDS, AccountListing, narrowest
+from operations.services.network.account_parts import RELEARN_SECONDS, UNCOUNTED_SECONDS, AccountListing, PartsChanged, narrowest
 from operations.services.network.fleet import AT_ONCE, CALLS, FirstLines, Sweep, first_lines, lines_of, read_parts
 from operations.services.network.reached import Upstream
 from operations.services.network.subscriber_rows import subscriber_id
 
 FILTERED_PARTS = 3
 """How many parts are read in one go where not every line fits."""
+TRIES = 3
 Fits = Callable[[Subscriber], bool]
 
 
@@ -56,7 +57,16 @@ class PageReader:
         """Lines that were read for this page, by subscriber id."""
 
     async def read(self) -> LinePage:
-        """The page."""
+        """The page. Where others change the parts all the time it is made from the whole account."""
+        for _ in range(TRIES):
+            try:
+                return await self._read()
+            except PartsChanged:
+                continue
+        fleet = await lines_of(self._upstream, [self._account])
+        return self._of_rows(fleet.rows, fleet.incomplete)
+
+    async def _read(self) -> LinePage:
         listing = await self._parts.find(self._place) if self._parts.is_large(self._place) else None
         first = None
         if listing is None or not listing.complete or listing.is_due(self._now()):
