@@ -144,6 +144,8 @@ class AccountMemory:
 
     members: dict[str, AccountPart] = field(default_factory=dict[str, AccountPart])
     learning: anyio.Lock = field(default_factory=anyio.Lock)
+    listing: AccountListing | None = None
+    """As this process last wrote it to the store."""
     sweep: object = None
     """A sweep that was begun and goes on when the account is read next."""
     in_order: bool = True
@@ -182,12 +184,12 @@ class AccountParts:
         return found
 
     async def find(self, place: AccountPlace) -> AccountListing | None:
-        """What the store knows of the account."""
+        """What the store knows of the account; of a database that does not keep it yet, what this process knows."""
         found = await self._store.read(find_parts, place=place)
-        if found is None:
-            return None
-        row, parts = found
-        return AccountListing(place, row.lines, bool(row.complete), row.read, row.checked, parts)
+        if not found.kept:
+            return self.memory(place).listing
+        row = found.listing
+        return None if row is None else AccountListing(place, row.lines, bool(row.complete), row.read, row.checked, found.parts)
 
     async def members(self, place: AccountPlace, rows: Sequence[PartRow]) -> list[AccountPart]:
         """These parts with their lines; those that this process knows already are not read again. PartsChanged where one is gone."""
@@ -208,30 +210,31 @@ class AccountParts:
         await self._store.write(keep_all_parts, place=place, listing=row, parts=rows)
         memory = self.memory(place)
         memory.members, memory.sweep = {part.prefix: part for part in parts}, None
-        ordered = sorted((PartRow(*each[:-1]) for each in rows), key=lambda each: (each.lowest, each.prefix))
-        return AccountListing(place, lines, True, now, now, ordered)
+        memory.listing = AccountListing(place, lines, True, now, now, in_order_of_ids(PartRow(*each[:-1]) for each in rows))
+        return memory.listing
 
     async def keep(self, listing: AccountListing, before: Sequence[AccountPart], after: Sequence[AccountPart]) -> None:
         """Parts as they were just read, in the place of what they were before; `after` may have others where one was split."""
-        known = self.memory(listing.place).members
+        memory = self.memory(listing.place)
         for part in before:
-            known.pop(part.prefix, None)
-        known |= {part.prefix: part for part in after}
+            memory.members.pop(part.prefix, None)
+        memory.members |= {part.prefix: part for part in after}
         old, new = {id for part in before for id in part.iccids}, {id for part in after for id in part.iccids}
-        await self._store.write(
-            keep_parts,
-            place=listing.place,
-            lines=listing.lines + len(new) - len(old),
-            gone=[part.prefix for part in before],
-            parts=[packed(part) for part in after],
-        )
+        lines, gone, rows = listing.lines + len(new) - len(old), {part.prefix for part in before}, [packed(part) for part in after]
+        others = [row for row in (memory.listing or listing).parts if row.prefix not in gone]
+        memory.listing = listing._replace(lines=lines, parts=in_order_of_ids([*others, *(PartRow(*each[:-1]) for each in rows)]))
+        await self._store.write(keep_parts, place=listing.place, lines=lines, gone=sorted(gone), parts=rows)
 
     async def check(self, listing: AccountListing, now: float) -> None:
         """The charging system counts as many lines as the parts hold, at this time (Unix seconds)."""
+        self.memory(listing.place).listing = listing._replace(checked=now)
         await self._store.write(check_parts, place=listing.place, checked=now)
 
     async def lines_moved(self, place: AccountPlace) -> None:
         """Lines have come or gone, or may have: the next who reads the account asks for its count first."""
+        if place in self._accounts:
+            memory = self._accounts[place]
+            memory.listing = None if memory.listing is None else memory.listing._replace(checked=0.0)
         await self._store.write(check_parts, place=place, checked=0.0)
 
     async def drop(self, place: AccountPlace) -> None:
@@ -243,6 +246,11 @@ class AccountParts:
     def clock(self) -> Clock:
         """The clock by which parts are read."""
         return self._clock
+
+
+def in_order_of_ids(rows: Iterable[PartRow]) -> list[PartRow]:
+    """Parts by their lowest subscriber id, as the store answers them."""
+    return sorted(rows, key=lambda row: (row.lowest, row.prefix))
 
 
 def part_with(prefixes: Sequence[str], iccid: str) -> str | None:

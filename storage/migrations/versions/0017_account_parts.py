@@ -3,8 +3,9 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0016"
-down_revision = "0015"
+revision = "0017"
+down_revision = "0016"
+expands = True
 
 
 def upgrade() -> None:
