@@ -62,7 +62,7 @@ def retention(store: Store, clock: Clock) -> Chore:
 
 
 async def forget_calls(store: Store, now: float) -> None:
-    """Looks at stocks, placed packages, parts of accounts, confirm tokens, claims, the audit log, receivers, the processor's events and unpaid orders."""
+    """Looks at stocks, packages, parts of accounts, confirm tokens, claims, audit log, receivers, the processor's events, unpaid orders."""
     await store.write(sweep_looks, before=now - LOOKS_SECONDS)
     await store.write(sweep_placed, before=now - PLACED_SECONDS)
     await store.write(sweep_parts, before=now - ACCOUNT_PARTS_SECONDS)
