@@ -20,12 +20,14 @@ from operations.services.people.session_tokens import SCOPES, issuer_of
 from registry.clock import Clock, SystemClock
 from registry.errors import StoreUnavailable
 from registry.ids import Ids, SystemIds
+from registry.limit_lease import LimitLease
 from registry.limits import Limits
 from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.ports import SharedSecrets, Site
 from storage.calls.claims import forget_claims
 from storage.calls.journal import StoreJournal
+from storage.calls.limit_ledger import StoreLimitLedger
 from storage.calls.quota import QuotaBlocks
 from storage.calls.replicas import LEASE_SECONDS, leave, renew, running_keys
 from storage.issuing.reconciling import held_issuances
@@ -68,6 +70,7 @@ class Service:
     directory: StoreDirectory
     journal: StoreJournal
     blocks: QuotaBlocks
+    limits: LimitLease
     worker: Worker
     postman: Postman
     outbound: Outbound
@@ -175,6 +178,7 @@ class Service:
         try:
             await self.postman.deliver()
             await self.blocks.drain()
+            await self.limits.aclose()
             await self.store.write(leave, replica=self.journal.replica, now=self.clock.now())
         except StoreUnavailable as error:
             self.report(f"the store is unavailable at shutdown: {error.message}")
@@ -281,11 +285,13 @@ def build_service(
     ids, bell, letter_bell = ids or SystemIds(clock), Bell(), Bell()
     keyring_text, keyring, store = opened(settings, clock, ids, report)
     site = site_of(settings, base_url)
-    pace = Pace(replace(Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit), site, clock)
-    secrets, outbound, sender = secrets_of(settings, ids), Outbound(ca_file=settings.ca_file), make_sender(settings, clock)
+    secrets, replica = secrets_of(settings, ids), ids.new("rpl_")
+    limits = LimitLease(StoreLimitLedger(store), replica, clock)
+    pace = Pace(replace(Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit), site, clock, limits.buckets)
+    outbound, sender = Outbound(ca_file=settings.ca_file), make_sender(settings, clock)
     blocks, directory = QuotaBlocks(store, pace.limits.quota_block), StoreDirectory(store)
-    journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
-    way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}")
+    journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=replica)
+    way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}", limits)
     payments = open_payments(settings, clock, ids, site.base_url, report)
     rings = (bell, letter_bell)
     deps = make_deps(settings, store, keyring, clock, ids, way, payments, secrets, pace, journal.replica, apart=apart, rings=rings)
@@ -311,7 +317,7 @@ def build_service(
     deps.inside.open(pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}"))
     parts = (worker, postman, outbound, sender, way, payments, systems)
     readiness = Readiness(store, keyring, clock, deps.build, report)
-    return Service(settings, pipeline, directory, journal, blocks, *parts, report, readiness, keyring_text)
+    return Service(settings, pipeline, directory, journal, blocks, limits, *parts, report, readiness, keyring_text)
 
 
 def make_sender(settings: Settings, clock: Clock) -> Sender:
