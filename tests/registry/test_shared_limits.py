@@ -1,7 +1,5 @@
 """Limits that processes share: the sum is never above a limit by more than a portion for each process, whatever happens to them."""
 
-import os
-
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -11,7 +9,6 @@ from registry.limit_report import LEASE_SECONDS, QUIET_SECONDS, Counting
 from tests.registry.limit_cluster import LIMIT, PORTION, RATE, SIZE, Cluster, Process
 
 WHICH = st.integers(0, 3)
-MOST = int(os.environ.get("LIMIT_EXAMPLES", "60"))
 
 
 class LimitMachine(RuleBasedStateMachine):
@@ -123,7 +120,7 @@ class LimitMachine(RuleBasedStateMachine):
 
 
 TestLimitMachine = LimitMachine.TestCase
-TestLimitMachine.settings = settings(max_examples=MOST, stateful_step_count=40, deadline=None)
+TestLimitMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
 def test_a_process_that_is_alone_reports_once_a_second_and_never_for_a_call() -> None:
