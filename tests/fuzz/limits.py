@@ -145,9 +145,7 @@ async def trial(given: argparse.Namespace, folder: Path, url: str | None) -> boo
     bound = rate_bound(rate, int(size), paced.seconds, given.servers)
     a_second = (paced.let_through - size) / paced.seconds
     say(f"{given.servers} servers on {given.engine}, {rate:g} calls a second, burst {size:g}:")
-    say(
-        f"{paced.let_through} let through in {paced.seconds:.1f} s, {a_second:.0f} a second after the burst; {math.floor(bound)} would be allowed"
-    )
+    say(f"{paced.let_through} let through in {paced.seconds:.1f} s, {a_second:.0f} a second after the burst; {math.floor(bound)} allowed")
     say(f"{PLACES} places: {placed.most_under_way} calls under way at once, {placed.answered / placed.seconds:.0f} answered a second")
     return paced.let_through <= bound and placed.most_under_way <= PLACES
 
