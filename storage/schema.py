@@ -44,6 +44,7 @@ from storage.people.setup_tables import (
     ReferralTable,
 )
 from storage.reports import intelligence_tables
+from storage.schema_steps import SchemaStepTable
 from storage.shop import shop_tables
 
 # What is imported here and belongs to the schema all the same.
@@ -71,6 +72,7 @@ __all__ = [
     "ReferralTable",
     "RefreshTokenTable",
     "SQLModel",
+    "SchemaStepTable",
     "SigningKeyTable",
     "SubscriberNoteTable",
     "SubscriberNotesTable",

@@ -4,7 +4,8 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0017"
-down_revision = "0015"
+down_revision = "0016"
+expands = True
 
 
 def upgrade() -> None:
