@@ -24,6 +24,7 @@ from registry.limit_report import (
 )
 from storage.calls.limit_tables import LimitBucketTable, LimitPlaceTable, LimitProcessTable
 from storage.connection import Connection
+from storage.database_state import TableName, named
 from storage.statement import Command, Query, table
 from storage.store import Store
 
@@ -65,6 +66,8 @@ RENEW = Command(
         .on_conflict_do_update(index_elements=["id"], set_={"lease_end": sa.bindparam("ends"), "alone": sa.bindparam("is_alone")})
     )
 )
+# One that stood still while it was alone has to tell what it counted before it is alone again.
+END_ALONE = Command(sa.update(PROCESS).where(PROCESS.c.id == sa.bindparam("process")).values(alone=0))
 LEAVE = Command(sa.delete(PROCESS).where(PROCESS.c.id == sa.bindparam("process")))
 PLACES = Query(Place, sa.select(PLACE.c.name, PLACE.c.process, PLACE.c.held, PLACE.c.wanted, PLACE.c.since))
 EMPTY_PLACES = Command(sa.delete(PLACE).where(PLACE.c.process == sa.bindparam("whose")))
@@ -109,15 +112,28 @@ LOWER_LEVEL = Command(
 FORGET_FULL = Command(sa.delete(BUCKET).where(BUCKET.c.full_at <= sa.bindparam("now")))
 
 
+TABLES = Query(TableName, named(PLACE.name))
+
+
 class StoreLimitLedger:
-    """The shared counts in a database."""
+    """The shared counts in a database. On the schema before theirs, which has none, every process counts alone."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._has_tables = False
 
     async def report(self, report: LimitReport) -> LimitAnswer:
         """Count what is reported, in one transaction. Raises StoreUnavailable."""
+        if not self._has_tables:
+            self._has_tables = await self._store.read(has_tables)
+            if not self._has_tables:
+                return LimitAnswer(Counting.ALONE)
         return await self._store.write(count_report, report=report)
+
+
+def has_tables(connection: Connection) -> bool:
+    """Whether the database has the tables of shared limits."""
+    return connection.first(TABLES) is not None
 
 
 def count_report(connection: Connection, *, report: LimitReport) -> LimitAnswer:
@@ -139,6 +155,7 @@ def count_report(connection: Connection, *, report: LimitReport) -> LimitAnswer:
         renew(connection, report, alone=False)
         keep_places(connection, report, {use.name: PlaceGrant(use.held, use.limit) for use in report.places})
         return LimitAnswer(Counting.WAITING)
+    connection.run_many(END_ALONE, [{"process": each.id} for each in others if each.alone])
     connection.run_many(LOWER_LEVEL, [level._asdict() for level in report.levels or ()])
     counts = {use.name: count_bucket(connection, use, report.now) for use in report.buckets}
     if report.sweeping:

@@ -32,7 +32,9 @@ def note_step(ctx: MigrationContext, step: MigrationInfo, heads: Collection[obje
         before = revision.down_revision
         works_from = connection.scalar(sa.select(STEP.c.works_from).where(STEP.c.revision == before)) or before
         expands: object = vars(revision.module)["expands"]
-        connection.execute(sa.insert(STEP).values(revision=revision.revision, works_from=works_from if expands is True else revision.revision))
+        connection.execute(
+            sa.insert(STEP).values(revision=revision.revision, works_from=works_from if expands is True else revision.revision)
+        )
 
 
 # Batch mode: SQLite changes a column by copying the table.

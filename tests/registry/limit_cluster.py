@@ -69,6 +69,7 @@ class Process:
         if self.pending is not None:
             pending, self.pending = self.pending, None
             self.lease.apply(*pending)
+            self.lapsed = self.lapsed and self.clock.monotonic() >= self.lease.lease_end
 
     def report(self) -> None:
         """As many reports as it takes, and their answers."""

@@ -16,7 +16,8 @@ from registry.pace import Pace
 from registry.ports import Site
 from storage.calls.limit_ledger import PLACES, PROCESSES, StoreLimitLedger
 from storage.connection import Connection
-from storage.store import Store
+from storage.migrate import downgrade, upgrade
+from storage.store import Store, open_store
 
 pytestmark = pytest.mark.anyio
 SITE = Site("http://shop.example", "", "", "", "", "")
@@ -108,3 +109,23 @@ async def test_a_process_that_does_nothing_has_no_lease_and_reports_nothing(stor
     async with lease_on(store, "a") as (lease, ledger):
         assert (lease.counting, ledger.reports) == (Counting.NONE, 0)
     assert await store.read(rows) == (0, 0)
+
+
+async def test_a_process_on_the_schema_before_counts_alone_and_shares_as_soon_as_the_database_is_upgraded(database_url: str) -> None:
+    downgrade(database_url, "0016")
+    store = open_store(database_url)
+    try:
+        async with lease_on(store, "a") as (lease, _):
+            lease.buckets.take("org:one", 1, 10, SystemClock().monotonic())
+            await lease.counted()
+            assert lease.counting is Counting.ALONE
+            assert [lease.buckets.take("org:one", 1, 10, SystemClock().monotonic()) is None for _ in range(10)] == [True] * 9 + [False]
+            await asyncio.to_thread(upgrade, database_url)
+            await lease.counted()
+            async with lease_on(store, "b") as (other, _):
+                await other.counted()
+                await lease.counted()
+                assert lease.counting is Counting.SHARED
+            assert await store.read(rows) == (1, 0)
+    finally:
+        await store.aclose()
