@@ -54,6 +54,8 @@ class LimitLease:
     def __init__(self, ledger: LimitLedger, process: str, clock: Clock) -> None:
         self._ledger, self._process, self._clock = ledger, process, clock
         self.counting = Counting.NONE
+        self.is_cut_off = False
+        """The database did not take the last report."""
         self.alone_until = self.lease_end = self.used_at = float("-inf")
         self.buckets = SharedBuckets(self)
         self._places: WeakValueDictionary[str, SharedPlaces] = WeakValueDictionary()
@@ -152,6 +154,10 @@ class LimitLease:
             places = self._places.get(name)
             if places is not None and name in answer.places:
                 places.grant(answer.places[name], use)
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Places that are free now, to the calls that wait."""
         for places in list(self._places.values()):
             if places.has_waiting:
                 places.more()
@@ -213,7 +219,14 @@ class LimitLease:
         turn.current, turn.following = turn.following, None
         for _ in range(2):  # once more where it has to end counting alone
             prepared = self.prepare()
-            self.apply(prepared, await self._ledger.report(prepared.report))
+            try:
+                answer = await self._ledger.report(prepared.report)
+            except StoreUnavailable:
+                self.is_cut_off = True
+                self._hand_on()
+                raise
+            self.is_cut_off = False
+            self.apply(prepared, answer)
             if not self._levels_due:
                 return
 

@@ -12,6 +12,7 @@ class Lease(Protocol):
     alone_until: float
     used_at: float
     lease_end: float
+    is_cut_off: bool
 
     def touch(self, now: float) -> None: ...
     def hurry(self) -> None: ...
@@ -73,10 +74,15 @@ class SharedPlaces(PlaceCount):
         return not (self.in_use or self._wanted)
 
     def take(self) -> bool:
-        """A place, if one is free here; a process without a lease has none."""
+        """A place, if one is free here; a process without a lease has none.
+
+        Choice: while the database takes no report, a process goes on with the places that it had, and one at least.
+        """
         lease, now = self._lease, self._monotonic()
         lease.used_at = now
         allowed = self.limit if now < lease.alone_until else self._held if now < lease.lease_end else 0
+        if lease.is_cut_off:
+            allowed = max(allowed, self._held, 1)
         if self.in_use >= allowed:
             return False
         self.in_use += 1

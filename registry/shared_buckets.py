@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from registry.errors import StoreUnavailable
 from registry.limit_report import BucketCount, BucketLevel, BucketUse, portion_of
 from registry.throttle import CAPACITY, Throttle, Wait
 
@@ -18,6 +20,7 @@ class Lease(Protocol):
 
     alone_until: float
     used_at: float
+    is_cut_off: bool
 
     def touch(self, now: float) -> None: ...
     async def counted(self) -> None: ...
@@ -61,6 +64,8 @@ class SharedBuckets:
                 self._recall(key)
             return self._own.take(key, rate, size, now)
         lease.touch(now)
+        if lease.is_cut_off:
+            return self._own.take(key, rate, size, now)
         spent = self._spent_of(key, rate, size)
         if not spent.has_room():
             return Wait(max(SHORTEST_WAIT, spent.closed_until - now))
@@ -72,6 +77,8 @@ class SharedBuckets:
         if now < self._lease.alone_until:
             if self._known:
                 self._recall(key)
+            return self._own.wait(key, rate, size, now)
+        if self._lease.is_cut_off:
             return self._own.wait(key, rate, size, now)
         spent = self._spent.get(key)
         return None if spent is None or spent.has_room() else Wait(max(SHORTEST_WAIT, spent.closed_until - now))
@@ -86,19 +93,26 @@ class SharedBuckets:
             self._own.charge(key, amount, rate, size, now)
             return
         lease.touch(now)
-        self._spent_of(key, rate, size).tokens += amount
+        if lease.is_cut_off:
+            self._own.charge(key, amount, rate, size, now)
+        else:
+            self._spent_of(key, rate, size).tokens += amount
 
     async def replenish(self, key: str, now: Callable[[], float]) -> bool:
-        """Have the database count what was spent of an empty bucket; whether it is worth while to try it again."""
-        if now() < self._lease.alone_until:
+        """Have the database count what was spent of an empty bucket; whether it is worth while to try it again.
+
+        Choice: while the database takes no report, this process counts for itself. Calls that only read go on, as on a full disk.
+        """
+        if now() < self._lease.alone_until or self._lease.is_cut_off:
             return False
         spent = self._spent.get(key)
         if spent is None or spent.has_room():
             return True
         if now() < spent.closed_until:
             return False
-        await self._lease.counted()
-        return now() < self._lease.alone_until or spent.has_room()
+        with suppress(StoreUnavailable):
+            await self._lease.counted()
+        return self._lease.is_cut_off or now() < self._lease.alone_until or spent.has_room()
 
     @property
     def owes(self) -> bool:

@@ -1,9 +1,11 @@
 """Processes that share limits over one database, each with a lease of its own that reports by itself."""
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +19,9 @@ from registry.ports import Site
 from storage.calls.limit_ledger import PLACES, PROCESSES, StoreLimitLedger
 from storage.connection import Connection
 from storage.migrate import downgrade, upgrade
+from storage.sqlite import SqliteStore
 from storage.store import Store, open_store
+from tests.databases import migrated_sqlite
 
 pytestmark = pytest.mark.anyio
 SITE = Site("http://shop.example", "", "", "", "", "")
@@ -127,5 +131,26 @@ async def test_a_process_on_the_schema_before_counts_alone_and_shares_as_soon_as
                 await lease.counted()
                 assert lease.counting is Counting.SHARED
             assert await store.read(rows) == (1, 0)
+    finally:
+        await store.aclose()
+
+
+async def test_while_nothing_can_be_written_a_process_counts_for_itself_and_afterwards_with_the_others_again(tmp_path: Path) -> None:
+    migrated_sqlite(tmp_path)
+    store, clock = SqliteStore(tmp_path / "service.db", busy_wait=0.02), SystemClock()
+    try:
+        async with lease_on(store, "a") as (lease, _), lease_on(store, "b") as (other, _):
+            await other.counted()
+            await lease.counted()
+            pace, places = Pace(Limits(), SITE, clock, lease.buckets), lease.places("network", LIMIT)
+            with closing(sqlite3.connect(tmp_path / "service.db", isolation_level=None)) as holder:
+                holder.execute("begin immediate")
+                taken = [await pace.take_upstream("one") is None for _ in range(14)]
+                assert lease.is_cut_off
+                assert 12 <= sum(taken) < 14  # a portion, then the ten of a process that counts for itself
+                assert [places.take(), places.take()] == [True, False]
+            places.give_back()
+            await lease.counted()
+            assert (lease.is_cut_off, lease.counting) == (False, Counting.SHARED)
     finally:
         await store.aclose()
