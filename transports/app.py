@@ -148,6 +148,7 @@ class Application:
         service = self.service
         demo = await service.start(seed=True)
         await service.begin_network(forgotten(CATALOGUE))
+        service.keep_room()
         await service.readiness.look()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)
