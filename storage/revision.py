@@ -26,6 +26,7 @@ REVISIONS = (
     "0016",
     "0017",
     "0018",
+    "0019",
 )  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
 SPOKEN = frozenset(REVISIONS[-2:])

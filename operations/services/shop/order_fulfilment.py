@@ -99,7 +99,7 @@ class Fulfilment:
             return row
         # A top-up takes its token by itself; without one there it would be claimed and put off over and over.
         ask = deps.pace.until_upstream if row.status == "paid" and row.top_up_of is not None else deps.pace.take_upstream
-        wait = ask(organisation)
+        wait = await ask(organisation)
         if wait is None:
             return row
         # Due as it was: it is still the first of its organisation when the next step begins.

@@ -77,7 +77,7 @@ class Parcel(NamedTuple):
 
 async def add_package(deps: Deps, debts: Debts, row: OrderRow) -> None:
     """One try of a top-up that is paid, under its lease. Afterwards the row says what came of it, or when it is tried again."""
-    full = deps.pace.take_upstream(row.organisation)
+    full = await deps.pace.take_upstream(row.organisation)
     if full is not None:
         now = deps.clock.now()
         await deps.store.write(put_off, top_up=row.id, lease=row.lease or "", until=now + full.seconds, now=now, tried=False)
