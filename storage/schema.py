@@ -43,6 +43,7 @@ from storage.people.setup_tables import (
     ReferralTable,
 )
 from storage.reports import intelligence_tables
+from storage.schema_steps import SchemaStepTable
 from storage.shop import shop_tables
 
 # What is imported here and belongs to the schema all the same.
@@ -70,6 +71,7 @@ __all__ = [
     "ReferralTable",
     "RefreshTokenTable",
     "SQLModel",
+    "SchemaStepTable",
     "SigningKeyTable",
     "SubscriberNoteTable",
     "SubscriberNotesTable",
@@ -412,7 +414,9 @@ class IssuanceTable(Named, table=True):
     lease: str | None = Field(default=None, sa_type=sa.Text)
     __table_args__ = (
         sa.Index("issuance_due", "state", "due_ms"),
-        sa.Index("issuance_account", "account_id", "state"),
+        sa.Index("issuance_unknown", "organisation", "due_ms", sqlite_where=sa.text("state || '' = 'outcome_unknown'")),
+        sa.Index("issuance_unknown_of", "organisation", "account_id", "due_ms", sqlite_where=sa.text("state || '' = 'outcome_unknown'")),
+        sa.Index("issuance_account", "account_id", "state", "updated"),
         sa.Index("issuance_package", "package_id"),
         sa.Index("issuance_claim", "organisation", "claim_key"),
     )
