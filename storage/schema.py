@@ -7,6 +7,7 @@ Times are Unix seconds unless a name ends in `_ms`. JSON and sealed values are t
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
+from storage.calls import limit_tables
 from storage.money import money_tables
 from storage.named import Named
 from storage.network.network_tables import (
@@ -78,6 +79,7 @@ __all__ = [
     "UpstreamObjectTable",
     "VerificationTable",
     "intelligence_tables",
+    "limit_tables",
     "money_tables",
     "shop_tables",
 ]

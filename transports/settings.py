@@ -144,7 +144,7 @@ class Settings(BaseModel):
     ocs_token: Secret = Field(EMPTY, description="the service's reseller token there, for organisations in managed mode")
     ocs_statistics_url: str = Field("", description="address of its statistics methods where it is another one")
     ocs_auth: Literal["query", "bearer", "token-header"] = Field("query", description="how the token is sent")
-    ocs_concurrency: int = Field(8, ge=1, le=200, description="calls under way at once per token")
+    ocs_concurrency: int = Field(8, ge=1, le=200, description="calls under way at once per token, of all processes of a database")
     ocs_zone_method: str = Field(
         "changeNetworkProfileOfLocationZone", description="name of the method that changes a zone's network profile"
     )
