@@ -38,6 +38,6 @@ def test_two_servers_on_one_database_keep_the_rate_and_the_places_of_one(address
                 paced = await try_rate(ports, await key_in(address, "paced", Tier.PRO), SECONDS)
                 placed = await try_places(ports, await key_in(address, "placed", Tier.ENTERPRISE), SECONDS, system)
         assert SIZE <= paced.let_through <= rate_bound(RATE, SIZE, paced.seconds, 2)
-        assert placed.most_under_way == PLACES - reserved_of(PLACES)  # those are for calls that issue
+        assert placed.most_under_way == PLACES - reserved_of(PLACES)  # the others are for calls that issue
 
     asyncio.run(trial())
