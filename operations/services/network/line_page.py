@@ -109,8 +109,10 @@ class PageReader:
         return first.total in (None, listing.lines) and 0 <= self._now() - listing.read < seconds
 
     async def _of_first(self, first: FirstLines, listing: AccountListing | None) -> LinePage | None:
-        """The page from the account's own list, where that has the lowest ids and enough of them. Choice: a list of hundreds of lines in
-        the order of their ids is taken for the beginning of that order until a line is found that speaks against it."""
+        """The page from the account's own list, where that has the lowest ids and enough of them.
+
+        Choice: a list in the order of its ids is taken for the beginning of that order until a line is found that speaks against it.
+        """
         memory, ids = self._parts.memory(self._place), [subscriber_id(row) for row in first.rows]
         if not memory.in_order or not ids or any(a >= b for a, b in pairwise(ids)):
             return None
@@ -121,7 +123,6 @@ class PageReader:
             await learn(self._upstream, self._account, first)
             listing = await self._parts.find(self._place)
         if not memory.in_order or (listing is not None and listing.complete and not await self._begins_with(listing, ids)):
-            memory.in_order = False
             return None
         total = first.total if self._fits is None else None
         return LinePage(fitting[: self._count], True, total, False)
