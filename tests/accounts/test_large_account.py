@@ -187,5 +187,5 @@ async def test_a_number_that_the_network_does_not_search_for_reads_until_the_pag
     for q in (prefix[:8], prefix):
         rows, cursor, calls = await listed(stage, limit=2, q=q)
         assert rows == lines[:2] and cursor == str(lines[1])
-        assert calls <= 1 + 3, "its own search, and some parts"
+        assert calls <= 1 + 5, "its own search, and some parts"
     assert await walked(stage, limit=500, most=60, q=prefix) == lines
