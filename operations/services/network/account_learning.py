@@ -40,7 +40,6 @@ async def learn(upstream: Upstream, account: int, first: FirstLines, calls: int 
             await sweep.keep_parts()
         return sweep.parts
     except Refusal as refusal:
-        memory.sweep = None
         LOG.info("The parts of an account could not be learned: %s", refusal.error_code)
         return []
     finally:

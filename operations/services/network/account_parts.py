@@ -150,6 +150,8 @@ class AccountMemory:
     """A sweep that was begun and goes on when the account is read next."""
     in_order: bool = True
     """Whether the account's own list seems to be sorted by subscriber id, as far as anybody has seen."""
+    horizon: int | None = None
+    """The last line that the account's own list shows, where that is in order."""
     surplus: int = 0
     """How many free eSIMs the charging system counted beyond those of its list when all lines were last read."""
     stock_read: float | None = None

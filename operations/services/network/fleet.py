@@ -136,7 +136,13 @@ class Sweep:
             if not self._waiting:
                 self._waiting, self._neighbours = self._neighbours, []
             batch = self._next()
-            for prefix, part in zip(batch, await ask_all(self._upstream, batch), strict=True):
+            try:
+                answers = await ask_all(self._upstream, batch)
+            except BaseException:  # whoever goes on asks for them again
+                self._asked.difference_update(batch)
+                self._waiting = [*batch, *self._waiting]
+                raise
+            for prefix, part in zip(batch, answers, strict=True):
                 self._keep(prefix, part)
                 if part.get("hasMore") and len(prefix) < LONGEST_ICCID:
                     self._waiting += [f"{prefix}{digit}" for digit in range(10)]
