@@ -4,8 +4,8 @@ import logging
 
 import anyio
 
-from operations.services.network.account_parts import AccountPart
-from operations.services.network.fleet import FirstLines, Sweep
+from operations.services.network.account_parts import AccountPart, FirstLines
+from operations.services.network.fleet import Sweep
 from operations.services.network.reached import Upstream
 from registry.errors import Refusal
 

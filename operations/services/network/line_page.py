@@ -11,8 +11,16 @@ from typing import NamedTuple
 
 from clients.ocs.wire.subscriber import Subscriber
 from operations.services.network.account_learning import learn
-from operations.services.network.account_parts import RELEARN_SECONDS, UNCOUNTED_SECONDS, AccountListing, PartsChanged, narrowest
-from operations.services.network.fleet import AT_ONCE, CALLS, FirstLines, Sweep, first_lines, lines_of, read_parts
+from operations.services.network.account_parts import (
+    RELEARN_SECONDS,
+    UNCOUNTED_SECONDS,
+    AccountListing,
+    FirstLines,
+    PartsChanged,
+    narrowest,
+)
+from operations.services.network.account_turns import turn
+from operations.services.network.fleet import AT_ONCE, CALLS, Sweep, first_lines, lines_of, read_parts
 from operations.services.network.reached import Upstream
 from operations.services.network.subscriber_rows import subscriber_id
 
@@ -86,7 +94,7 @@ class PageReader:
         memory = self._parts.memory(self._place)
         listing = await self._parts.find(self._place)
         if (listing is None or not listing.complete) and memory.horizon is not None and self._after >= memory.horizon:
-            async with memory.learning:
+            async with turn(memory.learning):
                 pass
             listing = await self._parts.find(self._place)
         return listing
@@ -147,7 +155,7 @@ class PageReader:
 
     async def _of_all(self, first: FirstLines) -> LinePage:
         """The page of an account whose parts are not known. One page at a time learns them; others take what that one learned."""
-        async with self._parts.memory(self._place).learning:
+        async with turn(self._parts.memory(self._place).learning):
             listing = await self._parts.find(self._place)
             if listing is None or not listing.complete or listing.is_due(self._now()):
                 listing = await self._learn_rest(first)
