@@ -178,3 +178,14 @@ async def test_a_database_of_the_release_before_keeps_nothing_and_the_process_kn
         database.executescript("drop table account_listing; drop table account_part;")
     await learn(stage)
     await each_page_is_cheap(stage, KNOWN)
+
+
+async def test_a_number_that_the_network_does_not_search_for_reads_until_the_page_is_full(stage: Stage) -> None:
+    await learn(stage)
+    lines = expected(stage)
+    prefix = next(iter(stage.network.lines_of(ACCOUNT))).iccid[:13]
+    for q in (prefix[:8], prefix):
+        rows, cursor, calls = await listed(stage, limit=2, q=q)
+        assert rows == lines[:2] and cursor == str(lines[1])
+        assert calls <= 1 + 5, "its own search, and some parts"
+    assert await walked(stage, limit=500, most=60, q=prefix) == lines

@@ -14,13 +14,14 @@ from operations.services.network.account_parts import (
     FREE,
     AccountListing,
     AccountPart,
+    FirstLines,
     PartsChanged,
     free_lines,
     iccid_of,
     narrowest,
     part_with,
 )
-from operations.services.network.fleet import FirstLines, Fleet, first_lines, lines_of, lines_under, read_parts
+from operations.services.network.fleet import Fleet, first_lines, lines_of, lines_under, read_parts
 from operations.services.network.reached import Upstream
 from registry.errors import OcsError
 from storage.issuing.issuance import Holder

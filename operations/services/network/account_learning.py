@@ -4,8 +4,8 @@ import logging
 
 import anyio
 
-from operations.services.network.account_parts import AccountPart
-from operations.services.network.fleet import FirstLines, Sweep
+from operations.services.network.account_parts import AccountPart, FirstLines
+from operations.services.network.fleet import Sweep
 from operations.services.network.reached import Upstream
 from registry.errors import Refusal
 
@@ -40,7 +40,6 @@ async def learn(upstream: Upstream, account: int, first: FirstLines, calls: int 
             await sweep.keep_parts()
         return sweep.parts
     except Refusal as refusal:
-        memory.sweep = None
         LOG.info("The parts of an account could not be learned: %s", refusal.error_code)
         return []
     finally:

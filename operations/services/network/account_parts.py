@@ -16,6 +16,7 @@ import anyio
 import orjson
 
 from clients.ocs.wire.subscriber import Subscriber
+from operations.services.network.account_turns import SharedRead
 from operations.services.network.line_history import in_use
 from registry.clock import Clock
 from storage.network.account_parts import (
@@ -138,18 +139,33 @@ class AccountListing(NamedTuple):
         return not 0 <= now - self.checked < CHECKED_SECONDS
 
 
+class FirstLines(NamedTuple):
+    """What the account's own list shows: some lines, and whether there are more."""
+
+    rows: list[Subscriber]
+    """Lines of the account."""
+    cut_off: bool
+    total: int | None
+    """How many lines the account has, where the list says it."""
+    strangers: bool
+    """Whether lines of other accounts stood among them."""
+
+
 @dataclass(slots=True)
 class AccountMemory:
     """What this process knows of a large account beside the store: the members of its parts, and who learns them now."""
 
     members: dict[str, AccountPart] = field(default_factory=dict[str, AccountPart])
     learning: anyio.Lock = field(default_factory=anyio.Lock)
+    first_lines: SharedRead[FirstLines] = field(default_factory=SharedRead[FirstLines])
     listing: AccountListing | None = None
     """As this process last wrote it to the store."""
     sweep: object = None
     """A sweep that was begun and goes on when the account is read next."""
     in_order: bool = True
     """Whether the account's own list seems to be sorted by subscriber id, as far as anybody has seen."""
+    horizon: int | None = None
+    """The last line that the account's own list shows, where that is in order."""
     surplus: int = 0
     """How many free eSIMs the charging system counted beyond those of its list when all lines were last read."""
     stock_read: float | None = None

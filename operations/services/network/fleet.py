@@ -7,7 +7,7 @@ import anyio
 
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber, SubscriberList
-from operations.services.network.account_parts import SHORTEST_ICCID, AccountListing, AccountPart, iccid_of, part_of
+from operations.services.network.account_parts import SHORTEST_ICCID, AccountListing, AccountPart, FirstLines, iccid_of, part_of
 from operations.services.network.reached import Upstream
 from registry.active_request import is_over
 from registry.errors import OcsError, Refusal
@@ -45,19 +45,15 @@ async def lines_of(upstream: Upstream, accounts: Sequence[int], *, calls: int = 
     return Fleet(rows, incomplete)
 
 
-class FirstLines(NamedTuple):
-    """What the account's own list shows: some lines, and whether there are more."""
-
-    rows: list[Subscriber]
-    """Lines of the account."""
-    cut_off: bool
-    total: int | None
-    """How many lines the account has, where the list says it."""
-    strangers: bool
-    """Whether lines of other accounts stood among them."""
-
-
 async def first_lines(upstream: Upstream, account: int) -> FirstLines:
+    """The account's own list. Those who ask for a large one at once share it."""
+    place = upstream.place(account)
+    if upstream.parts.is_large(place):
+        return await upstream.parts.memory(place).first_lines.get(lambda: read_first_lines(upstream, account))
+    return await read_first_lines(upstream, account)
+
+
+async def read_first_lines(upstream: Upstream, account: int) -> FirstLines:
     """The account's own list. Choice: in managed mode an unknown one is the connection's fault, not the caller's."""
     try:
         first = await upstream.ocs.subscriber.list_subscriber(account)
@@ -136,7 +132,13 @@ class Sweep:
             if not self._waiting:
                 self._waiting, self._neighbours = self._neighbours, []
             batch = self._next()
-            for prefix, part in zip(batch, await ask_all(self._upstream, batch), strict=True):
+            try:
+                answers = await ask_all(self._upstream, batch)
+            except BaseException:  # whoever goes on asks for them again
+                self._asked.difference_update(batch)
+                self._waiting = [*batch, *self._waiting]
+                raise
+            for prefix, part in zip(batch, answers, strict=True):
                 self._keep(prefix, part)
                 if part.get("hasMore") and len(prefix) < LONGEST_ICCID:
                     self._waiting += [f"{prefix}{digit}" for digit in range(10)]

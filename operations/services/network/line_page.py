@@ -11,8 +11,16 @@ from typing import NamedTuple
 
 from clients.ocs.wire.subscriber import Subscriber
 from operations.services.network.account_learning import learn
-from operations.services.network.account_parts import RELEARN_SECONDS, UNCOUNTED_SECONDS, AccountListing, PartsChanged, narrowest
-from operations.services.network.fleet import AT_ONCE, CALLS, FirstLines, Sweep, first_lines, lines_of, read_parts
+from operations.services.network.account_parts import (
+    RELEARN_SECONDS,
+    UNCOUNTED_SECONDS,
+    AccountListing,
+    FirstLines,
+    PartsChanged,
+    narrowest,
+)
+from operations.services.network.account_turns import turn
+from operations.services.network.fleet import AT_ONCE, CALLS, Sweep, first_lines, lines_of, read_parts
 from operations.services.network.reached import Upstream
 from operations.services.network.subscriber_rows import subscriber_id
 
@@ -67,8 +75,7 @@ class PageReader:
         return self._of_rows(fleet.rows, fleet.incomplete)
 
     async def _read(self) -> LinePage:
-        listing = await self._parts.find(self._place) if self._parts.is_large(self._place) else None
-        first = None
+        listing = await self._known() if self._parts.is_large(self._place) else None
         if listing is None or not listing.complete or listing.is_due(self._now()):
             first = await first_lines(self._upstream, self._account)
             if not first.cut_off:
@@ -78,7 +85,19 @@ class PageReader:
             page = await self._of_first(first, listing)
             if page is not None:
                 return page
-        return await (self._of_all() if listing is None else self._of_parts(listing))
+            if listing is None:
+                return await self._of_all(first)
+        return await self._of_parts(listing)
+
+    async def _known(self) -> AccountListing | None:
+        """What is known of the account. A page that its own list cannot show waits for whoever learns the parts now, and asks nothing."""
+        memory = self._parts.memory(self._place)
+        listing = await self._parts.find(self._place)
+        if (listing is None or not listing.complete) and memory.horizon is not None and self._after >= memory.horizon:
+            async with turn(memory.learning):
+                pass
+            listing = await self._parts.find(self._place)
+        return listing
 
     def _now(self) -> float:
         return self._parts.clock.now()
@@ -109,19 +128,21 @@ class PageReader:
         return first.total in (None, listing.lines) and 0 <= self._now() - listing.read < seconds
 
     async def _of_first(self, first: FirstLines, listing: AccountListing | None) -> LinePage | None:
-        """The page from the account's own list, where that has the lowest ids and enough of them. Choice: a list of hundreds of lines in
-        the order of their ids is taken for the beginning of that order until a line is found that speaks against it."""
+        """The page from the account's own list, where that has the lowest ids and enough of them.
+
+        Choice: a list in the order of its ids is taken for the beginning of that order until a line is found that speaks against it.
+        """
         memory, ids = self._parts.memory(self._place), [subscriber_id(row) for row in first.rows]
         if not memory.in_order or not ids or any(a >= b for a, b in pairwise(ids)):
             return None
         fitting = [row for row in first.rows if subscriber_id(row) > self._after and (self._fits is None or self._fits(row))]
+        memory.horizon = ids[-1]
         if len(fitting) < self._count:
             return None
         if listing is None:
             await learn(self._upstream, self._account, first)
             listing = await self._parts.find(self._place)
         if not memory.in_order or (listing is not None and listing.complete and not await self._begins_with(listing, ids)):
-            memory.in_order = False
             return None
         total = first.total if self._fits is None else None
         return LinePage(fitting[: self._count], True, total, False)
@@ -132,24 +153,29 @@ class PageReader:
         known = {id for part in await self._parts.members(self._place, rows) for id in part.iccids if id < ids[-1]}
         return known <= set(ids)
 
-    async def _of_all(self) -> LinePage:
-        """The page of an account whose parts are not known. One page at a time reads it whole; others take what that one learned."""
-        async with self._parts.memory(self._place).learning:
+    async def _of_all(self, first: FirstLines) -> LinePage:
+        """The page of an account whose parts are not known. One page at a time learns them; others take what that one learned."""
+        async with turn(self._parts.memory(self._place).learning):
             listing = await self._parts.find(self._place)
             if listing is None or not listing.complete or listing.is_due(self._now()):
-                listing = await self._learn_rest()
+                listing = await self._learn_rest(first)
             if listing is None:
                 fleet = await lines_of(self._upstream, [self._account])
                 return self._of_rows(fleet.rows, fleet.incomplete)
         return await self._of_parts(listing)
 
-    async def _learn_rest(self) -> AccountListing | None:
-        """Finish what pages before this one have begun to learn; None where they have not, or it does not come to an end."""
+    async def _learn_rest(self, first: FirstLines) -> AccountListing | None:
+        """Learn what is not known yet. What fails, for want of time or otherwise, is gone on with by the next page. None: it has no end."""
         memory = self._parts.memory(self._place)
-        sweep, memory.sweep = memory.sweep, None
-        if not isinstance(sweep, Sweep):
-            return None
+        sweep = memory.sweep if isinstance(memory.sweep, Sweep) else Sweep(self._upstream, self._account, 0, keep_rows=False)
+        if memory.sweep is None:
+            listing = await self._parts.find(self._place)
+            sweep.begin(first, [part.prefix for part in listing.parts] if listing else [])
+        memory.sweep = sweep
         await sweep.go_on(CALLS)
+        if not sweep.over:
+            return None
+        memory.sweep = None
         return await sweep.keep_parts()
 
     async def _of_parts(self, listing: AccountListing) -> LinePage:
