@@ -22,6 +22,7 @@ REVISIONS = (
     "0013",
     "0014",
     "0015",
+    "0018",
 )  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
 SPOKEN = frozenset({HEAD})

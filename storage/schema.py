@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
 from storage.money import money_tables
+from storage.money.money_tables import CLUSTERED
 from storage.named import Named
 from storage.network.network_tables import (
     CountryEntryTable,
@@ -162,11 +163,13 @@ class ReplicaTable(Named, table=True):
     """A living process: claims of one whose lease has run out are unknown.
 
     `key_ids`: the ids of the encryption keys that it knows, separated by commas, the one that seals first; empty where it has not said.
+    `revision`: the schema that its program was written for; empty for programs before 0018.
     """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     expires_at: float = Field(sa_type=sa.Double)
     key_ids: str = Field(default="", sa_type=sa.Text, sa_column_kwargs={"server_default": ""})
+    revision: str = Field(default="", sa_type=sa.Text, sa_column_kwargs={"server_default": ""})
 
 
 class ClaimTable(Named, table=True):
@@ -192,8 +195,26 @@ class ClaimTable(Named, table=True):
             "expires_at",
             sqlite_where=sa.text("expires_at IS NOT NULL"),
         ),
+        # Keys that never expire, by their age.
+        sa.Index("claim_lasting", "claimed", sqlite_where=sa.text("expires_at IS NULL"), postgresql_where=sa.text("expires_at IS NULL")),
         sa.Index("claim_state", "state", "owner"),
     )
+
+
+class ExpiredKeyTable(Named, table=True):
+    """An idempotency key whose call is never made a second time, and whose stored answer is not kept any more. Never swept.
+
+    `digest`: SHA-256 of organisation, operation and key. `status`: the answer's HTTP status; `iccid`: of the eSIM it drew, if any.
+    """
+
+    digest: bytes = Field(primary_key=True, sa_type=sa.LargeBinary)
+    organisation: str = Field(sa_type=sa.Text)
+    operation: str = Field(sa_type=sa.Text)
+    fingerprint: bytes = Field(sa_type=sa.LargeBinary)
+    status: int
+    iccid: str | None = Field(default=None, sa_type=sa.Text)
+    claimed: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = CLUSTERED
 
 
 class ConfirmTokenTable(Named, table=True):
@@ -246,6 +267,9 @@ class ProductTable(Named, table=True):
     __table_args__ = (sa.Index("product_organisation", "organisation", "id"),)
 
 
+REMOVABLE = sa.text("livemode = 0 OR status = 'failed'")
+
+
 class IntentTable(Named, table=True):
     """A request for one eSIM. `plan` is the plan as it was when it was attached; `esim` is sealed. Both figures of usage: metering.py."""
 
@@ -264,7 +288,11 @@ class IntentTable(Named, table=True):
     notified_percent: int
     attached_at: int | None = Field(default=None, sa_type=sa.BigInteger)
     created: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = (sa.Index("intent_organisation", "organisation", "id"),)
+    __table_args__ = (
+        sa.Index("intent_organisation", "organisation", "id"),
+        # What may be removed by its age: no line of the network is such an intent's.
+        sa.Index("intent_removable", "id", sqlite_where=REMOVABLE, postgresql_where=REMOVABLE),
+    )
 
 
 class UsageRecordTable(Named, table=True):
@@ -293,6 +321,13 @@ class EventTable(Named, table=True):
     retry_count: int
     created: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (sa.Index("event_organisation", "organisation", "id"), sa.Index("event_intent", "intent", "id"))
+
+
+class EventDigestTable(Named, table=True):
+    """SHA-256 of the `dedup` of an event that is not kept any more: it never happens again. Never swept."""
+
+    digest: bytes = Field(primary_key=True, sa_type=sa.LargeBinary)
+    __table_args__ = CLUSTERED
 
 
 class WebhookEndpointTable(Named, table=True):
@@ -373,6 +408,9 @@ class DeliveryAttemptTable(Named, table=True):
     next_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
 
 
+REMOVABLE_ISSUANCE = sa.text("held IS NULL AND substr(\"key\", 1, 4) NOT IN ('ord_', 'onr_')")
+
+
 class IssuanceTable(Named, table=True):
     """One eSIM drawn from an account's stock, under one key for ever: the ledger of api.md 3.6. Its states are in issuance.py.
 
@@ -415,6 +453,8 @@ class IssuanceTable(Named, table=True):
         sa.Index("issuance_account", "account_id", "state"),
         sa.Index("issuance_package", "package_id"),
         sa.Index("issuance_claim", "organisation", "claim_key"),
+        # Rows without an eSIM, and of no order, by the time they ended.
+        sa.Index("issuance_ended", "updated", sqlite_where=REMOVABLE_ISSUANCE, postgresql_where=REMOVABLE_ISSUANCE),
     )
 
 

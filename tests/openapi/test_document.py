@@ -172,7 +172,7 @@ def test_a_write_can_fail_in_these_ways() -> None:
             "402": ["upgrade_required"],
             "403": ["origin_not_allowed", "credential_restricted"],
             "408": ["request_timeout"],
-            "409": ["organization_required", "idempotency_key_reused", "idempotency_in_progress", "colour_taken"],
+            "409": ["organization_required", "idempotency_key_reused", "idempotency_key_expired", "idempotency_in_progress", "colour_taken"],
             "413": ["body_too_large"],
             "414": ["uri_too_long"],
             "415": ["unsupported_media_type"],
