@@ -23,6 +23,7 @@ REVISIONS = (
     "0014",
     "0015",
     "0018",
+    "0019",
 )  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
 SPOKEN = frozenset({HEAD})

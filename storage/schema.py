@@ -250,6 +250,33 @@ class AuditTable(Named, table=True):
     )
 
 
+class AuditNameTable(Named, table=True):
+    """A text that repeats in the audit log of reads: an organisation's id, a person's, a key's, an operation, an outcome or a surface."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    text: str = Field(sa_type=sa.Text)
+    __table_args__ = (sa.Index("audit_name_text", "text", unique=True),)
+
+
+class AuditReadTable(Named, table=True):
+    """A read, or a refusal, in short: the numbers of its texts. `id` begins with the milliseconds (audit_reads.py).
+
+    Choice: one index and no more, since each is as large as half a row.
+    """
+
+    id: int = Field(sa_type=sa.BigInteger)
+    organisation: int
+    operation: int
+    principal: int
+    key: int
+    outcome: int
+    surface: int
+    microseconds: int
+    status: int = Field(sa_type=sa.SmallInteger)
+    request: bytes = Field(sa_type=sa.LargeBinary)
+    __table_args__ = (sa.PrimaryKeyConstraint("organisation", "id"), CLUSTERED)
+
+
 class ProductTable(Named, table=True):
     """A plan an organisation defined."""
 

@@ -7,6 +7,7 @@ from registry.clock import Clock
 from registry.policy import period_of
 from storage.calls.allowances import sweep_allowances
 from storage.calls.audit import sweep_audit
+from storage.calls.audit_reads import next_organisation, sweep_reads
 from storage.calls.claims import sweep_claims
 from storage.calls.confirm import sweep_tokens
 from storage.calls.expired_keys import sweep_answers
@@ -82,12 +83,21 @@ async def forget_history(store: Store, now: float, days: HistoryDays) -> None:
     """The audit log, stored answers, issuances, intents, events and deliveries. The keys of all that draws or pays stay for ever."""
     await swept(store, give_up_rest, before=now)
     await forget_older(store, sweep_audit, now, days.audit)
+    await forget_reads(store, now, days.audit)
     await forget_older(store, partial(sweep_answers, now=now), now, days.answers)
     if days.answers:  # a row of the ledger goes after the answer that tells of it
         await forget_older(store, partial(sweep_issuances, now=now), now, days.issuances)
     await forget_older(store, sweep_intents, now, days.intents)
     await forget_older(store, sweep_deliveries, now, days.deliveries)
     await forget_older(store, partial(sweep_events, now=now), now, days.events)
+
+
+async def forget_reads(store: Store, now: float, days: int) -> None:
+    """The audit log of reads, one organisation after the other."""
+    organisation = await store.read(next_organisation, after=-1) if days else None
+    while organisation is not None:
+        await forget_older(store, partial(sweep_reads, organisation=organisation), now, days)
+        organisation = await store.read(next_organisation, after=organisation)
 
 
 async def forget_older(store: Store, sweep: Sweep, now: float, days: int) -> None:

@@ -1,11 +1,15 @@
-"""The audit log: who called what, how it ended, how long it took. Never arguments, never secrets."""
+"""The audit log: who called what, how it ended, how long it took. Never arguments, never secrets.
 
-from collections.abc import Sequence
+Writes stand here, each in the transaction of its call; reads and refusals in audit_reads.py. A page is made of both.
+"""
+
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from registry.ports import Line
+from storage.calls import audit_reads
+from storage.calls.audit_reads import FIRST_READ, ReadRow, first_read, has_read, moment_of, unpacked_request
 from storage.connection import Connection
 from storage.schema import AuditTable, PersonTable
 from storage.statement import Command, Query, table
@@ -80,7 +84,7 @@ PAGES = {
     given: page_of(given)
     for given in (frozenset(name for place, name in enumerate(FILTERS) if bits >> place & 1) for bits in range(1 << len(FILTERS)))
 }
-
+READ_PAGES = {given: audit_reads.page_of(sorted(given)) for given in PAGES}
 
 PLACE = Query(At, sa.select(AUDIT.c.at).where(AUDIT.c.id == sa.bindparam("row"), AUDIT.c.organisation == sa.bindparam("organisation")))
 
@@ -90,29 +94,45 @@ def append_line(connection: Connection, line: Line) -> None:
     connection.run(INSERT, **line._asdict())
 
 
-def append_lines(connection: Connection, *, lines: Sequence[Line]) -> None:
-    """The buffered rows of reads and refusals."""
-    connection.run_many(INSERT, [line._asdict() for line in lines])
-
-
 def list_audit(connection: Connection, *, organisation: str, wanted: Wanted, after: int | None, most: int) -> list[AuditRow] | None:
     """An organisation's rows, newest first, behind the row `after`; nothing at all where it has no such row."""
     last_at, last_id = LATEST, NEWEST
     if after is not None:
-        place = connection.first(PLACE, row=after, organisation=organisation)
+        place = place_of(connection, organisation=organisation, row=after)
         if place is None:
             return None
-        last_at, last_id = place.at, after
+        last_at, last_id = place, after
     filters = {name: value for name, value in zip(FILTERS, wanted, strict=False) if value is not None}
-    return connection.all(
-        PAGES[frozenset(filters)],
-        organisation=organisation,
-        since=wanted.since,
-        until=wanted.until,
-        last_at=last_at,
-        last_id=last_id,
-        most=most,
-        **filters,
+    asked = {"organisation": organisation, "most": most, **filters}
+    whole = connection.all(PAGES[frozenset(filters)], **asked, since=wanted.since, until=wanted.until, last_at=last_at, last_id=last_id)
+    last = min(first_read(wanted.until), last_id if FIRST_READ <= last_id < NEWEST else first_read(last_at))
+    short = [shown(row) for row in connection.all(READ_PAGES[frozenset(filters)], **asked, first=first_read(wanted.since), last=last)]
+    return sorted(whole + short, key=lambda row: (row.at, row.id), reverse=True)[:most]
+
+
+def place_of(connection: Connection, *, organisation: str, row: int) -> float | None:
+    """When the call of a row began; nothing where the organisation has no such row."""
+    if row >= FIRST_READ:
+        return moment_of(row) if has_read(connection, organisation=organisation, row=row) else None
+    place = connection.first(PLACE, row=row, organisation=organisation)
+    return None if place is None else place.at
+
+
+def shown(row: ReadRow) -> AuditRow:
+    """A read as a row of the log."""
+    return AuditRow(
+        row.id,
+        moment_of(row.id),
+        row.surface,
+        row.operation,
+        row.principal,
+        row.name,
+        row.key_id,
+        row.outcome,
+        row.status,
+        row.microseconds / 1000,
+        unpacked_request(row.request),
+        None,
     )
 
 

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from storage.calls.audit import shown
+from storage.calls.audit_reads import JOINED, NAME, READ, SHOWN, ReadRow
 from storage.connection import Connection
 from storage.schema import AuditTable, ClaimTable, ConfirmTokenTable, QuotaTable
 from storage.statement import Command, Query, table
@@ -24,6 +26,22 @@ class AuditRow(NamedTuple):
     status: int
     milliseconds: float
     request_id: str
+
+
+class OwnedRead(NamedTuple):
+    """A read and whose it is; the other fields are those of ReadRow."""
+
+    of: str
+    id: int
+    surface: str
+    operation: str
+    principal: str
+    name: str | None
+    key_id: str
+    outcome: str
+    status: int
+    microseconds: int
+    request: bytes
 
 
 class ClaimRow(NamedTuple):
@@ -58,7 +76,10 @@ class SealedRow(NamedTuple):
 
 AUDIT_ROWS = sa.select(*(AUDIT.c[name] for name in AuditRow._fields)).order_by(AUDIT.c.id)
 AUDITED = Query(AuditRow, AUDIT_ROWS)
-AUDITED_BY = Query(AuditRow, AUDIT_ROWS.where(AUDIT.c.request_id == sa.bindparam("request")))
+OWNER = NAME.alias("owner")
+READS = sa.select(OWNER.c.text.label("of"), *SHOWN).select_from(JOINED.join(OWNER, OWNER.c.id == READ.c.organisation)).order_by(READ.c.id)
+ALL_READS = Query(OwnedRead, READS)
+READS_OF = Query(OwnedRead, READS.where(OWNER.c.text == sa.bindparam("organisation")))
 AUDITED_OF = Query(AuditRow, AUDIT_ROWS.where(AUDIT.c.organisation == sa.bindparam("organisation")))
 CLAIMED = Query(ClaimRow, sa.select(*(CLAIM.c[name] for name in ClaimRow._fields)).order_by(CLAIM.c.key))
 USED = Query(UsedRow, sa.select(QUOTA.c.organisation, QUOTA.c.used))
@@ -75,18 +96,25 @@ SET_USED = Command(
 
 
 def audited(connection: Connection) -> list[AuditRow]:
-    """The audit log, oldest first."""
-    return connection.all(AUDITED)
+    """The audit log, writes before reads, oldest first."""
+    return connection.all(AUDITED) + [row_of(read) for read in connection.all(ALL_READS)]
 
 
 def audited_by(connection: Connection, *, request: str) -> list[AuditRow]:
     """What one request left in it."""
-    return connection.all(AUDITED_BY, request=request)
+    return [row for row in audited(connection) if row.request_id == request]
 
 
 def audited_of(connection: Connection, *, organisation: str) -> list[AuditRow]:
     """What one organisation's calls left in it."""
-    return connection.all(AUDITED_OF, organisation=organisation)
+    reads = connection.all(READS_OF, organisation=organisation)
+    return connection.all(AUDITED_OF, organisation=organisation) + [row_of(read) for read in reads]
+
+
+def row_of(read: OwnedRead) -> AuditRow:
+    """A read as a whole row."""
+    short = shown(ReadRow(*read[1:]))
+    return AuditRow(**{name: read.of if name == "organisation" else getattr(short, name) for name in AuditRow._fields})
 
 
 def claimed(connection: Connection) -> list[ClaimRow]:

@@ -1,0 +1,240 @@
+"""The audit log of reads and refusals: all that a whole row says, in a tenth of its room.
+
+Each read writes a row, so that they are most of a database. What repeats (organisation, operation, principal, key, outcome, surface) is a
+number of `audit_name`; the time is in the id, in milliseconds; a request id of ours is its 16 bytes.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from registry.ids import ALPHABET, base32
+from registry.ports import Line
+from storage.connection import Connection
+from storage.listed import listed, packed
+from storage.schema import AuditNameTable, AuditReadTable, PersonTable
+from storage.statement import Command, Dialect, Query, Value, table
+
+READ, NAME, PERSON = table(AuditReadTable), table(AuditNameTable), table(PersonTable)
+NUMBER_BITS = 19
+NUMBERS = 1 << NUMBER_BITS
+"""Rows of one millisecond that can be told apart."""
+FIRST_READ = 1 << 40
+"""Ids of whole rows are below, those of reads above: they begin with the milliseconds."""
+REQUEST, REQUEST_CHARACTERS = "req_", 26
+LONGEST = (1 << 31) - 1
+LATEST = 1.6e10  # whose id is just within 64 bits
+REPEATING = ("organisation", "operation", "principal", "key", "outcome", "surface")
+
+
+class NameRow(NamedTuple):
+    """A text and its number."""
+
+    id: int
+    text: str
+
+
+class ReadRow(NamedTuple):
+    """A read as it is kept; `name` is that of the principal, where it is a person who has one."""
+
+    id: int
+    surface: str
+    operation: str
+    principal: str
+    name: str | None
+    key_id: str
+    outcome: str
+    status: int
+    microseconds: int
+    request: bytes
+
+
+class ReadId(NamedTuple):
+    """A read that is there."""
+
+    id: int
+
+
+class OldReads(NamedTuple):
+    """An organisation that has old reads, by its number."""
+
+    organisation: int
+
+
+class NumberedLine(NamedTuple):
+    """A line that waits to be written. `number` keeps lines of one millisecond apart, and in their order."""
+
+    number: int
+    line: Line
+
+
+def known(dialect: Dialect) -> sa.Executable:
+    """The numbers of the texts that have one."""
+    return sa.select(NAME.c.id, NAME.c.text).where(NAME.c.text.in_(sa.select(listed(dialect, "texts", "given", text=sa.Text).c.text)))
+
+
+KNOWN = Query(NameRow, known)
+ADD_NAME = Command(lambda dialect: dialect.insert(NAME).values(text=sa.bindparam("text")).on_conflict_do_nothing(index_elements=["text"]))
+# Of two processes whose reads of one organisation have the same millisecond and number the first stays. Choice: it is one in a million
+# where a thousand reads come in a second, and a second try would need a lock.
+INSERT = Command(
+    lambda dialect: (
+        dialect.insert(READ)
+        .values({column.name: sa.bindparam(column.name) for column in READ.c})
+        .on_conflict_do_nothing(index_elements=["organisation", "id"])
+    )
+)
+TEXTS = {name: NAME.alias(name) for name in REPEATING}
+SHOWN: tuple[sa.ColumnElement[object], ...] = (
+    READ.c.id,
+    TEXTS["surface"].c.text.label("surface"),
+    TEXTS["operation"].c.text.label("operation"),
+    TEXTS["principal"].c.text.label("principal"),
+    PERSON.c.name,
+    TEXTS["key"].c.text.label("key_id"),
+    TEXTS["outcome"].c.text.label("outcome"),
+    READ.c.status,
+    READ.c.microseconds,
+    READ.c.request,
+)
+
+
+def joined() -> sa.FromClause:
+    """The reads with their texts."""
+    found: sa.FromClause = READ
+    for name, texts in TEXTS.items():
+        found = found.join(texts, READ.c[name] == texts.c.id)
+    return found.outerjoin(PERSON, PERSON.c.id == TEXTS["principal"].c.text)
+
+
+JOINED = joined()
+
+
+def number_of(text: str) -> sa.ScalarSelect[int]:
+    """The number of the text that is bound so; nothing where no read has it."""
+    named = NAME.alias(f"asked_{text}")
+    return sa.select(named.c.id).where(named.c.text == sa.bindparam(text)).scalar_subquery()
+
+
+def page_of(filters: Iterable[str]) -> Query[ReadRow]:
+    """The page of an organisation with these filters, newest first. Its bounds are ids: the first is included, the other is not."""
+    return Query(
+        ReadRow,
+        sa.select(*SHOWN)
+        .select_from(JOINED)
+        .where(
+            READ.c.organisation == number_of("organisation"),
+            READ.c.id >= sa.bindparam("first", type_=sa.BigInteger),
+            READ.c.id < sa.bindparam("last", type_=sa.BigInteger),
+            *(READ.c[name] == number_of(name) for name in filters),
+        )
+        .order_by(READ.c.id.desc())
+        .limit(sa.bindparam("most")),
+    )
+
+
+FIND = Query(
+    ReadId,
+    sa.select(READ.c.id).where(READ.c.organisation == number_of("organisation"), READ.c.id == sa.bindparam("row", type_=sa.BigInteger)),
+)
+OLD = READ.c.id < sa.bindparam("last", type_=sa.BigInteger)
+# One look for each organisation: the key begins with it.
+NEXT_OLD = Query(
+    OldReads,
+    sa.select(READ.c.organisation)
+    .where(READ.c.organisation > sa.bindparam("after", type_=sa.Integer))
+    .order_by(READ.c.organisation)
+    .limit(1),
+)
+OLDEST = (
+    sa.select(READ.c.id)
+    .where(READ.c.organisation == sa.bindparam("of", type_=sa.Integer), OLD)
+    .order_by(READ.c.id)
+    .limit(sa.bindparam("most"))
+)
+SWEEP = Command(sa.delete(READ).where(READ.c.organisation == sa.bindparam("of", type_=sa.Integer), READ.c.id.in_(OLDEST)))
+
+
+def first_read(at: float) -> int:
+    """The smallest id of reads that began at this moment (Unix seconds) or later."""
+    return math.ceil(min(max(at, 0.0), LATEST) * 1000) << NUMBER_BITS
+
+
+def read_id(at: float, number: int) -> int:
+    """The id of a read."""
+    return int(at * 1000) << NUMBER_BITS | number % NUMBERS
+
+
+def moment_of(id: int) -> float:
+    """When a read began, Unix seconds."""
+    return (id >> NUMBER_BITS) / 1000
+
+
+def packed_request(request_id: str) -> bytes:
+    """A request id of ours as 16 bytes; any other as its text, never 16 bytes long."""
+    digits = request_id.removeprefix(REQUEST)
+    if len(request_id) == len(REQUEST) + REQUEST_CHARACTERS and set(digits) <= set(ALPHABET):
+        number = 0
+        for digit in digits:
+            number = number << 5 | ALPHABET.index(digit)
+        if number < 1 << 128 and REQUEST + base32(number) == request_id:
+            return number.to_bytes(16)
+    text = request_id.encode()
+    return text + b"\n" if len(text) == 16 else text
+
+
+def unpacked_request(request: bytes) -> str:
+    """The request id."""
+    return REQUEST + base32(int.from_bytes(request)) if len(request) == 16 else request.decode().removesuffix("\n")
+
+
+def texts_of(line: Line) -> dict[str, str]:
+    """What of a line is kept as numbers."""
+    return {name: getattr(line, "key_id" if name == "key" else name) for name in REPEATING}
+
+
+def numbers_of(connection: Connection, texts: set[str]) -> Mapping[str, int]:
+    """The numbers of these texts; those that have none get one."""
+    bound = packed([[text] for text in sorted(texts)])
+    found = {row.text: row.id for row in connection.all(KNOWN, texts=bound)}
+    missing = sorted(texts - found.keys())
+    if missing:
+        connection.run_many(ADD_NAME, [{"text": text} for text in missing])
+        found = {row.text: row.id for row in connection.all(KNOWN, texts=bound)}
+    return found
+
+
+def append_reads(connection: Connection, *, lines: Sequence[NumberedLine]) -> None:
+    """The buffered rows of reads and refusals."""
+    numbers = numbers_of(connection, {text for each in lines for text in texts_of(each.line).values()})
+    connection.run_many(INSERT, [row_of(each, numbers) for each in lines])
+
+
+def row_of(each: NumberedLine, numbers: Mapping[str, int]) -> dict[str, Value]:
+    """A line as it is kept."""
+    line = each.line
+    return {
+        **{name: numbers[text] for name, text in texts_of(line).items()},
+        "id": read_id(line.at, each.number),
+        "microseconds": min(round(line.milliseconds * 1000), LONGEST),
+        "status": line.status,
+        "request": packed_request(line.request_id),
+    }
+
+
+def has_read(connection: Connection, *, organisation: str, row: int) -> bool:
+    """Whether the organisation has a read with this id."""
+    return connection.first(FIND, organisation=organisation, row=row) is not None
+
+
+def next_organisation(connection: Connection, *, after: int) -> int | None:
+    """The number of the next organisation that has reads."""
+    found = connection.first(NEXT_OLD, after=after)
+    return None if found is None else found.organisation
+
+
+def sweep_reads(connection: Connection, *, organisation: int, before: float, most: int) -> int:
+    """Remove the oldest reads of an organisation, by its number. `before`: Unix seconds."""
+    return connection.run(SWEEP, of=organisation, last=first_read(before), most=most)
