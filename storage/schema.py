@@ -435,7 +435,7 @@ class DeliveryAttemptTable(Named, table=True):
     next_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
 
 
-REMOVABLE_ISSUANCE = sa.text("held IS NULL AND substr(\"key\", 1, 4) NOT IN ('ord_', 'onr_')")
+REMOVABLE_ISSUANCE = sa.text("coalesce(held, '') = '' AND substr(\"key\", 1, 4) NOT IN ('ord_', 'onr_')")
 
 
 class IssuanceTable(Named, table=True):

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from registry.ports import Line
 from storage.calls import audit_reads
-from storage.calls.audit_reads import FIRST_READ, ReadRow, first_read, has_read, moment_of, unpacked_request
+from storage.calls.audit_reads import FIRST_READ, ReadRow, first_read, has_read, list_reads, moment_of, unpacked_request
 from storage.connection import Connection
 from storage.schema import AuditTable, PersonTable
 from storage.statement import Command, Query, table
@@ -102,11 +102,13 @@ def list_audit(connection: Connection, *, organisation: str, wanted: Wanted, aft
         if place is None:
             return None
         last_at, last_id = place, after
-    filters = {name: value for name, value in zip(FILTERS, wanted, strict=False) if value is not None}
-    asked = {"organisation": organisation, "most": most, **filters}
-    whole = connection.all(PAGES[frozenset(filters)], **asked, since=wanted.since, until=wanted.until, last_at=last_at, last_id=last_id)
+    given = (wanted.operation, wanted.principal, wanted.outcome, wanted.surface)
+    filters = {name: value for name, value in zip(FILTERS, given, strict=True) if value is not None}
+    of, page = {"organisation": organisation, **filters}, frozenset(filters)
+    whole = connection.all(PAGES[page], **of, most=most, since=wanted.since, until=wanted.until, last_at=last_at, last_id=last_id)
     last = min(first_read(wanted.until), last_id if FIRST_READ <= last_id < NEWEST else first_read(last_at))
-    short = [shown(row) for row in connection.all(READ_PAGES[frozenset(filters)], **asked, first=first_read(wanted.since), last=last)]
+    reads = list_reads(connection, page=READ_PAGES[page], wanted=of, first=first_read(wanted.since), last=last, most=most)
+    short = [shown(row) for row in reads]
     return sorted(whole + short, key=lambda row: (row.at, row.id), reverse=True)[:most]
 
 

@@ -112,12 +112,6 @@ def joined() -> sa.FromClause:
 JOINED = joined()
 
 
-def number_of(text: str) -> sa.ScalarSelect[int]:
-    """The number of the text that is bound so; nothing where no read has it."""
-    named = NAME.alias(f"asked_{text}")
-    return sa.select(named.c.id).where(named.c.text == sa.bindparam(text)).scalar_subquery()
-
-
 def page_of(filters: Iterable[str]) -> Query[ReadRow]:
     """The page of an organisation with these filters, newest first. Its bounds are ids: the first is included, the other is not."""
     return Query(
@@ -125,10 +119,10 @@ def page_of(filters: Iterable[str]) -> Query[ReadRow]:
         sa.select(*SHOWN)
         .select_from(JOINED)
         .where(
-            READ.c.organisation == number_of("organisation"),
+            READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer),
             READ.c.id >= sa.bindparam("first", type_=sa.BigInteger),
             READ.c.id < sa.bindparam("last", type_=sa.BigInteger),
-            *(READ.c[name] == number_of(name) for name in filters),
+            *(READ.c[name] == sa.bindparam(name, type_=sa.Integer) for name in filters),
         )
         .order_by(READ.c.id.desc())
         .limit(sa.bindparam("most")),
@@ -137,7 +131,9 @@ def page_of(filters: Iterable[str]) -> Query[ReadRow]:
 
 FIND = Query(
     ReadId,
-    sa.select(READ.c.id).where(READ.c.organisation == number_of("organisation"), READ.c.id == sa.bindparam("row", type_=sa.BigInteger)),
+    sa.select(READ.c.id).where(
+        READ.c.organisation == sa.bindparam("organisation", type_=sa.Integer), READ.c.id == sa.bindparam("row", type_=sa.BigInteger)
+    ),
 )
 OLD = READ.c.id < sa.bindparam("last", type_=sa.BigInteger)
 # One look for each organisation: the key begins with it.
@@ -197,13 +193,17 @@ def texts_of(line: Line) -> dict[str, str]:
 
 def numbers_of(connection: Connection, texts: set[str]) -> Mapping[str, int]:
     """The numbers of these texts; those that have none get one."""
-    bound = packed([[text] for text in sorted(texts)])
-    found = {row.text: row.id for row in connection.all(KNOWN, texts=bound)}
+    found = known_numbers(connection, texts)
     missing = sorted(texts - found.keys())
     if missing:
         connection.run_many(ADD_NAME, [{"text": text} for text in missing])
-        found = {row.text: row.id for row in connection.all(KNOWN, texts=bound)}
+        found = known_numbers(connection, texts)
     return found
+
+
+def known_numbers(connection: Connection, texts: set[str]) -> Mapping[str, int]:
+    """The numbers of those of these texts that have one."""
+    return {row.text: row.id for row in connection.all(KNOWN, texts=packed([[text] for text in sorted(texts)]))}
 
 
 def append_reads(connection: Connection, *, lines: Sequence[NumberedLine]) -> None:
@@ -226,7 +226,18 @@ def row_of(each: NumberedLine, numbers: Mapping[str, int]) -> dict[str, Value]:
 
 def has_read(connection: Connection, *, organisation: str, row: int) -> bool:
     """Whether the organisation has a read with this id."""
-    return connection.first(FIND, organisation=organisation, row=row) is not None
+    number = known_numbers(connection, {organisation}).get(organisation)
+    return number is not None and connection.first(FIND, organisation=number, row=row) is not None
+
+
+def list_reads(
+    connection: Connection, *, page: Query[ReadRow], wanted: Mapping[str, str], first: int, last: int, most: int
+) -> list[ReadRow]:
+    """A page of reads, newest first. `wanted`: the organisation and each filter by its name. What no read ever had is not looked for."""
+    numbers = known_numbers(connection, set(wanted.values()))
+    if not numbers.keys() >= set(wanted.values()):
+        return []
+    return connection.all(page, **{name: numbers[text] for name, text in wanted.items()}, first=first, last=last, most=most)
 
 
 def next_organisation(connection: Connection, *, after: int) -> int | None:

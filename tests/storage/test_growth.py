@@ -9,13 +9,29 @@ from pathlib import Path
 import pytest
 
 from storage.calls.claims import SWEEP
+from storage.calls.expired_keys import REMOVE as REMOVE_CLAIMS
+from storage.issuing.intents import OLD as OLD_INTENTS
+from storage.issuing.issuance import REMOVE as REMOVE_ISSUANCES
 from storage.shop.order_queue import CLAIM, DUE_PLACES, FELL, MADE, NEVER_MADE
 from storage.statement import Statement, sqlite_dialect
+from storage.webhooks.event_removal import OLD_DELIVERIES, OLD_EVENTS
+from storage.webhooks.events import LIST_OF_INTENT
 from tests.databases import migrated_sqlite
 from tests.storage.test_all_statements import MODULES, statements
 
 GROWING = {
-    *("audit", "cdr_event", "claim", "country_entry", "delivery", "delivery_attempt", "event", "intelligence_report", "intent"),
+    *(
+        "audit",
+        "audit_read",
+        "cdr_event",
+        "claim",
+        "country_entry",
+        "delivery",
+        "delivery_attempt",
+        "event",
+        "intelligence_report",
+        "intent",
+    ),
     *("invoice", "invoice_line", "issuance", "payment_record", "placed_package", "storefront_order"),
 }
 WHOLE = {
@@ -72,6 +88,21 @@ def test_what_has_ended_is_found_by_when_it_ended(raw: sqlite3.Connection) -> No
 def test_the_next_order_of_an_organisation_is_found_among_those_that_are_due(raw: sqlite3.Connection) -> None:
     assert "SEARCH storefront_order USING INDEX storefront_order_due_of (organisation=? AND due_ms<?)" in plan(raw, CLAIM)
     assert plan(raw, DUE_PLACES)[0] == "SCAN storefront_order USING INDEX storefront_order_due_of"
+
+
+def test_the_events_of_an_intent_are_found_by_the_intent(raw: sqlite3.Connection) -> None:
+    assert plan(raw, LIST_OF_INTENT) == ["SEARCH event USING INDEX event_intent (intent=? AND id<?)"]
+
+
+def test_what_is_old_is_found_by_its_age(raw: sqlite3.Connection) -> None:
+    found = {
+        "claim_lasting (claimed<?)": REMOVE_CLAIMS,
+        "issuance_ended (updated<?)": REMOVE_ISSUANCES,
+        "intent_removable (id<?)": OLD_INTENTS,
+        "sqlite_autoindex_event_1 (id<?)": OLD_EVENTS,
+        "sqlite_autoindex_delivery_1 (id<?)": OLD_DELIVERIES,
+    }
+    assert [index for index, statement in found.items() if not any(f"INDEX {index}" in step for step in plan(raw, statement))] == []
 
 
 @pytest.mark.parametrize("statement", [MADE, FELL, NEVER_MADE])

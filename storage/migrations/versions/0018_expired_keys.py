@@ -7,7 +7,7 @@ revision = "0018"
 down_revision = "0015"
 
 LASTING, REMOVABLE = "expires_at IS NULL", "livemode = 0 OR status = 'failed'"
-ENDED = "held IS NULL AND substr(\"key\", 1, 4) NOT IN ('ord_', 'onr_')"
+ENDED = "coalesce(held, '') = '' AND substr(\"key\", 1, 4) NOT IN ('ord_', 'onr_')"
 
 
 def upgrade() -> None:
