@@ -265,12 +265,12 @@ async def make_intent(http: httpx.AsyncClient, key: str) -> httpx.Response:
 
 CALLS: dict[str, Callable[[httpx.AsyncClient], Awaitable[httpx.Response]]] = {
     "list intents": lambda http: http.get(INTENTS),
-    "list intents, far behind": lambda http: http.get(f"{INTENTS}?starting_after={intent_of(200)}"),
-    "get intent": lambda http: http.get(f"{INTENTS}/{intent_of(100)}"),
+    "list intents, far behind": lambda http: http.get(f"{INTENTS}?starting_after={intent_of(40)}"),
+    "get intent": lambda http: http.get(f"{INTENTS}/{intent_of(20)}"),
     "list events": lambda http: http.get(EVENTS),
-    "list events of an intent": lambda http: http.get(f"{EVENTS}?intent={intent_of(100)}"),
-    "get event": lambda http: http.get(f"{EVENTS}/evt_{100:026d}"),
-    "list deliveries": lambda http: http.get(f"{EVENTS}/evt_{100:026d}/deliveries"),
+    "list events of an intent": lambda http: http.get(f"{EVENTS}?intent={intent_of(20)}"),
+    "get event": lambda http: http.get(f"{EVENTS}/evt_{20:026d}"),
+    "list deliveries": lambda http: http.get(f"{EVENTS}/evt_{20:026d}/deliveries"),
     "list usage records": lambda http: http.get(f"/v1/connectivity/usage_records?intent={intent_of(0)}"),
     "list orders": lambda http: http.get("/v1/storefronts/orders"),
     "list audit log": lambda http: http.get("/v1/audit-log"),
