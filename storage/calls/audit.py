@@ -3,16 +3,27 @@
 Writes stand here, each in the transaction of its call; reads and refusals in audit_reads.py. A page is made of both.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from registry.ports import Line
 from storage.calls import audit_reads
-from storage.calls.audit_reads import FIRST_READ, ReadRow, first_read, has_read, list_reads, moment_of, unpacked_request
+from storage.calls.audit_reads import (
+    FIRST_READ,
+    NamedText,
+    ReadRow,
+    first_read,
+    has_read,
+    list_reads,
+    moment_of,
+    texts_of_reads,
+    unpacked_request,
+)
 from storage.connection import Connection
 from storage.schema import AuditTable, PersonTable
-from storage.statement import Command, Query, table
+from storage.statement import Command, Query, selective, table
 
 AUDIT, PERSON = table(AuditTable), table(PersonTable)
 NEWEST = 2**62
@@ -64,19 +75,21 @@ def page_of(given: frozenset[str]) -> Query[AuditRow]:
     """The page with these filters: each is in the statement only where it is asked for, so that its index is used."""
     return Query(
         AuditRow,
-        sa.select(*COLUMNS)
-        .join_from(AUDIT, PERSON, AUDIT.c.principal == PERSON.c.id, isouter=True)
-        .where(
-            AUDIT.c.organisation == sa.bindparam("organisation"),
-            AUDIT.c.at >= sa.bindparam("since"),
-            AUDIT.c.at < sa.bindparam("until"),
-            # Of the same moment the higher id is newer; the first half is what the index is read by.
-            AUDIT.c.at <= sa.bindparam("last_at"),
-            (AUDIT.c.at < sa.bindparam("last_at")) | (AUDIT.c.id < sa.bindparam("last_id")),
-            *(AUDIT.c[name] == sa.bindparam(name) for name in FILTERS if name in given),
-        )
-        .order_by(AUDIT.c.at.desc(), AUDIT.c.id.desc())
-        .limit(sa.bindparam("most")),
+        lambda dialect: (
+            sa.select(*COLUMNS)
+            .join_from(AUDIT, PERSON, AUDIT.c.principal == PERSON.c.id, isouter=True)
+            .where(
+                AUDIT.c.organisation == sa.bindparam("organisation"),
+                AUDIT.c.at >= sa.bindparam("since"),
+                AUDIT.c.at < sa.bindparam("until"),
+                # Of the same moment the higher id is newer; the first half is what the index is read by.
+                AUDIT.c.at <= sa.bindparam("last_at"),
+                (AUDIT.c.at < sa.bindparam("last_at")) | (AUDIT.c.id < sa.bindparam("last_id")),
+                *(selective(dialect, AUDIT.c[name] == sa.bindparam(name)) for name in FILTERS if name in given),
+            )
+            .order_by(AUDIT.c.at.desc(), AUDIT.c.id.desc())
+            .limit(sa.bindparam("most"))
+        ),
     )
 
 
@@ -108,7 +121,8 @@ def list_audit(connection: Connection, *, organisation: str, wanted: Wanted, aft
     whole = connection.all(PAGES[page], **of, most=most, since=wanted.since, until=wanted.until, last_at=last_at, last_id=last_id)
     last = min(first_read(wanted.until), last_id if FIRST_READ <= last_id < NEWEST else first_read(last_at))
     reads = list_reads(connection, page=READ_PAGES[page], wanted=of, first=first_read(wanted.since), last=last, most=most)
-    short = [shown(row) for row in reads]
+    texts = texts_of_reads(connection, reads)
+    short = [shown(row, texts) for row in reads]
     return sorted(whole + short, key=lambda row: (row.at, row.id), reverse=True)[:most]
 
 
@@ -120,17 +134,17 @@ def place_of(connection: Connection, *, organisation: str, row: int) -> float | 
     return None if place is None else place.at
 
 
-def shown(row: ReadRow) -> AuditRow:
+def shown(row: ReadRow, texts: Mapping[int, NamedText]) -> AuditRow:
     """A read as a row of the log."""
     return AuditRow(
         row.id,
         moment_of(row.id),
-        row.surface,
-        row.operation,
-        row.principal,
-        row.name,
-        row.key_id,
-        row.outcome,
+        texts[row.surface].text,
+        texts[row.operation].text,
+        texts[row.principal].text,
+        texts[row.principal].name,
+        texts[row.key].text,
+        texts[row.outcome].text,
         row.status,
         row.microseconds / 1000,
         unpacked_request(row.request),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.calls.audit import shown
-from storage.calls.audit_reads import JOINED, NAME, READ, SHOWN, ReadRow
+from storage.calls.audit_reads import READ, ReadRow, texts_of_reads
 from storage.connection import Connection
 from storage.schema import AuditTable, ClaimTable, ConfirmTokenTable, QuotaTable
 from storage.statement import Command, Query, table
@@ -26,22 +26,6 @@ class AuditRow(NamedTuple):
     status: int
     milliseconds: float
     request_id: str
-
-
-class OwnedRead(NamedTuple):
-    """A read and whose it is; the other fields are those of ReadRow."""
-
-    of: str
-    id: int
-    surface: str
-    operation: str
-    principal: str
-    name: str | None
-    key_id: str
-    outcome: str
-    status: int
-    microseconds: int
-    request: bytes
 
 
 class ClaimRow(NamedTuple):
@@ -76,10 +60,7 @@ class SealedRow(NamedTuple):
 
 AUDIT_ROWS = sa.select(*(AUDIT.c[name] for name in AuditRow._fields)).order_by(AUDIT.c.id)
 AUDITED = Query(AuditRow, AUDIT_ROWS)
-OWNER = NAME.alias("owner")
-READS = sa.select(OWNER.c.text.label("of"), *SHOWN).select_from(JOINED.join(OWNER, OWNER.c.id == READ.c.organisation)).order_by(READ.c.id)
-ALL_READS = Query(OwnedRead, READS)
-READS_OF = Query(OwnedRead, READS.where(OWNER.c.text == sa.bindparam("organisation")))
+READS = Query(ReadRow, sa.select(*(READ.c[name] for name in ReadRow._fields)).order_by(READ.c.id))
 AUDITED_OF = Query(AuditRow, AUDIT_ROWS.where(AUDIT.c.organisation == sa.bindparam("organisation")))
 CLAIMED = Query(ClaimRow, sa.select(*(CLAIM.c[name] for name in ClaimRow._fields)).order_by(CLAIM.c.key))
 USED = Query(UsedRow, sa.select(QUOTA.c.organisation, QUOTA.c.used))
@@ -97,7 +78,7 @@ SET_USED = Command(
 
 def audited(connection: Connection) -> list[AuditRow]:
     """The audit log, writes before reads, oldest first."""
-    return connection.all(AUDITED) + [row_of(read) for read in connection.all(ALL_READS)]
+    return connection.all(AUDITED) + reads(connection)
 
 
 def audited_by(connection: Connection, *, request: str) -> list[AuditRow]:
@@ -107,14 +88,15 @@ def audited_by(connection: Connection, *, request: str) -> list[AuditRow]:
 
 def audited_of(connection: Connection, *, organisation: str) -> list[AuditRow]:
     """What one organisation's calls left in it."""
-    reads = connection.all(READS_OF, organisation=organisation)
-    return connection.all(AUDITED_OF, organisation=organisation) + [row_of(read) for read in reads]
+    return connection.all(AUDITED_OF, organisation=organisation) + [row for row in reads(connection) if row.organisation == organisation]
 
 
-def row_of(read: OwnedRead) -> AuditRow:
-    """A read as a whole row."""
-    short = shown(ReadRow(*read[1:]))
-    return AuditRow(**{name: read.of if name == "organisation" else getattr(short, name) for name in AuditRow._fields})
+def reads(connection: Connection) -> list[AuditRow]:
+    """Reads as whole rows."""
+    rows = connection.all(READS)
+    texts = texts_of_reads(connection, rows)
+    whole = [(texts[row.organisation].text, shown(row, texts)) for row in rows]
+    return [AuditRow(row.at, organisation, *row[2:5], row.key_id, *row[7:11]) for organisation, row in whole]
 
 
 def claimed(connection: Connection) -> list[ClaimRow]:

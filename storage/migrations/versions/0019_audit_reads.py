@@ -28,9 +28,11 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("organisation", "id"),
         sqlite_with_rowid=False,
     )
+    op.create_index("audit_read_operation", "audit_read", ["organisation", "operation", "id"])
 
 
 def downgrade() -> None:
+    op.drop_index("audit_read_operation", "audit_read")
     op.drop_table("audit_read")
     op.drop_index("audit_name_text", "audit_name")
     op.drop_table("audit_name")
