@@ -10,9 +10,13 @@ from clients.breaker import CircuitBreaker, Verdict
 from clients.failure import FailureKind
 from registry.active_request import ActiveRequest
 from registry.clock import Clock
+from registry.latency import ANSWER_SECONDS, Histogram, Histograms
 
 Name = Literal["charging_system", "payment_processor", "model"]
 Reason = Literal["crowded", "open"]
+CallOutcome = Literal["ok", "refused", "failed", "not_sent", "abandoned"]
+"""`refused`: it answered with an error; `failed`: it gave no answer in time, or none that can be read; `not_sent`: a call never left;
+`abandoned`: nobody reads on."""
 LEAST_FAILURES = 3
 """Fewer say nothing about a system. Calls that hang hold their places, so that of few places there are never more."""
 MOST_WAITING = 256
@@ -38,13 +42,17 @@ class OutsideSystem:
         self.refused = Counter[str](crowded=0, open=0)
         self.waiting = 0
         """Requests that wait for it now."""
-        self._clock = clock
+        self.calls = Histograms(("method", "outcome"))
+        """Calls that were let in, by the seconds until their end: the wait for a place, the call itself and its repetition."""
+        self.queue = Histogram(ANSWER_SECONDS)
+        """Their waits for a place."""
+        self.clock = clock
         self._most, self._of_one = max(1, most_waiting), max(1, most_waiting // 2)
         self._of: dict[str, int] = {}
 
     def enter(self, request: ActiveRequest | None, owner: str) -> Reason | None:
         """Begin to wait; why that may not be, where it may not. Whoever may calls `leave`."""
-        if self.breaker.is_open and self.breaker.verdict(owner, self._clock.monotonic()) is Verdict.REFUSE:
+        if self.breaker.is_open and self.breaker.verdict(owner, self.clock.monotonic()) is Verdict.REFUSE:
             return self.refuse("open")
         if request is None:
             return None
@@ -81,7 +89,7 @@ class OutsideSystem:
 
     async def may_send(self, owner: str, probe: Callable[[], Awaitable[bool]]) -> bool:
         """Whether a call may be sent now. `probe` asks whether the system is there, where that is to be found out first."""
-        verdict = self.breaker.verdict(owner, self._clock.monotonic())
+        verdict = self.breaker.verdict(owner, self.clock.monotonic())
         if verdict is Verdict.SEND:
             return True
         if verdict is Verdict.REFUSE:
@@ -98,7 +106,7 @@ class OutsideSystem:
             answered = None
             raise
         finally:
-            self.breaker.end_probe(owner, self._clock.monotonic(), answered=answered)
+            self.breaker.end_probe(owner, self.clock.monotonic(), answered=answered)
         if answered:
             return True
         self.refuse("open")
@@ -106,8 +114,14 @@ class OutsideSystem:
 
     def retry_after(self, owner: str) -> int:
         """Seconds after which a refused call may be made again."""
-        return self.breaker.retry_after(owner, self._clock.monotonic())
+        return self.breaker.retry_after(owner, self.clock.monotonic())
+
+    def observe(self, method: str, outcome: CallOutcome, *, began: float, placed: float | None) -> None:
+        """Count a call that has ended. `method`: its name on the wire; `placed`: when it had a place, both in monotonic seconds."""
+        now = self.clock.monotonic()
+        self.calls.observe((method, outcome), now - began)
+        self.queue.observe((now if placed is None else placed) - began)
 
     def ended(self, owner: str, *, failed: bool) -> None:
         """A call that was sent was answered, or was not."""
-        self.breaker.ended(owner, self._clock.monotonic(), failed=failed)
+        self.breaker.ended(owner, self.clock.monotonic(), failed=failed)

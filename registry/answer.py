@@ -1,6 +1,6 @@
 """The pipeline's caller: every door asks here, so that every failure of every call becomes a body in one place."""
 
-from asyncio import timeout
+from asyncio import CancelledError, timeout
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
@@ -22,13 +22,19 @@ Report = Callable[[Call, BaseException], None]
 
 async def answer(pipeline: Pipeline[Any], call: Call, report: Report) -> Reply:
     """Run the call and render whatever came of it; `report` is told about faults of ours."""
+    monotonic = pipeline.clock.monotonic
+    began = monotonic()
     try:
         reply = await pipeline.run(call)
     except Refusal as refusal:
         reply = refused(pipeline, call, refusal)
+    except CancelledError:
+        pipeline.signals.abandoned(call, monotonic() - began)
+        raise
     except Exception as error:  # the one place where a fault of ours becomes a 500
         report(call, error)
         reply = refused(pipeline, call, Internal("Internal error; quote the request id when you report it"))
+    pipeline.signals.answered(call, reply, monotonic() - began)
     usage = call.usage
     if usage is not None:
         left = max(0, usage.limit - usage.used)

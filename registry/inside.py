@@ -71,7 +71,9 @@ class Inside:
         call = Call(self.pipeline.catalogue.operations[operation], surface, self.pipeline.ids.new("req_"), caller=caller)
         call.identified, call.started = caller, self.pipeline.clock.monotonic()
         text = f"{operation} cannot be called by the assistant, which only reads; nothing was done"
-        return refused(self.pipeline, call, Restricted(text, hint="Whoever asked may call it themselves"))
+        reply = refused(self.pipeline, call, Restricted(text, hint="Whoever asked may call it themselves"))
+        self.pipeline.signals.answered(call, reply, 0.0)
+        return reply
 
     def tools(self, caller: Caller) -> list[Tool]:
         """What this caller may read and a model can: the same tools that the MCP door lists for them, without those that write."""

@@ -22,6 +22,7 @@ from registry import narrowing, policy
 from registry.active_request import ACTIVE, ActiveRequest
 from registry.binding import Binding
 from registry.call import Call, Reply
+from registry.call_signals import CallSignals
 from registry.caller import Caller
 from registry.catalogue import Catalogue
 from registry.clock import Clock
@@ -90,6 +91,7 @@ class Pipeline(Generic[D]):
         self.catalogue, self.deps, self.clock, self.ids = catalogue, deps, clock, ids
         self.directory, self.journal, self.quota, self.sessions = directory, journal, quota, sessions
         self.secrets, self.pace, self.site = secrets, pace, site
+        self.signals = CallSignals()
         self._bindings: dict[str, Binding[Any]] = {}
         self._held: dict[tuple[str, ...], frozenset[str]] = {}
         self._large = anyio.Lock()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from registry.call import Surface, Usage
 from registry.caller import Caller
@@ -237,6 +238,11 @@ class Site:
     docs_url: str
     mcp_url: str
     sign_in_url: str
+
+    @property
+    def path(self) -> str:
+        """What stands before our paths in the public address; mostly nothing."""
+        return urlsplit(self.base_url).path.rstrip("/")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

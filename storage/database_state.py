@@ -1,24 +1,26 @@
 """What a program looks at in a database that it works on, again and again: its schema version, and with which keys it is sealed."""
 
 import sqlite3
+from collections.abc import Callable
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from registry.errors import StoreUnavailable
 from storage.connection import Connection
-from storage.revision import SPOKEN
+from storage.revision import Schema
+from storage.schema_steps import SchemaStepTable
 from storage.secrets.sealed_rows import outermost_key_ids
-from storage.statement import Dialect, Query
+from storage.statement import Dialect, Query, table
 from storage.store import Store
 
 VERSION_TABLE = "alembic_version"
 
 
 class DatabaseState(NamedTuple):
-    """`revision` is None where there is no schema; `sealed_by` names the keys of the newest sealed rows, as far as they were asked for."""
+    """`sealed_by` names the keys of the newest and the oldest sealed rows, as far as they were asked for."""
 
-    revision: str | None
+    schema: Schema
     sealed_by: frozenset[str]
 
 
@@ -34,24 +36,39 @@ class Version(NamedTuple):
     version_num: str
 
 
-def version_table(dialect: Dialect) -> sa.Select[str]:
-    """The version table, looked up: a query of one that is gone would fail."""
-    if dialect.name == "sqlite":
-        known = sa.table("sqlite_master", sa.column("name", sa.String))
-        return sa.select(known.c.name).where(known.c.name == VERSION_TABLE)
-    found = sa.cast(sa.func.to_regclass(VERSION_TABLE), sa.String).label("name")
-    return sa.select(found).where(sa.func.to_regclass(VERSION_TABLE).is_not(None))
+class Step(NamedTuple):
+    """Beside which programs a version may be in use."""
+
+    works_from: str
 
 
-VERSION_TABLES = Query(TableName, version_table)
+def named(name: str) -> Callable[[Dialect], sa.Select[str]]:
+    """A table, looked up: a query of one that is not there would fail."""
+
+    def look_up(dialect: Dialect) -> sa.Select[str]:
+        if dialect.name == "sqlite":
+            known = sa.table("sqlite_master", sa.column("name", sa.String))
+            return sa.select(known.c.name).where(known.c.name == name)
+        found = sa.cast(sa.func.to_regclass(name), sa.String).label("name")
+        return sa.select(found).where(sa.func.to_regclass(name).is_not(None))
+
+    return look_up
+
+
+STEP = table(SchemaStepTable)
+VERSION_TABLES, STEP_TABLES = Query(TableName, named(VERSION_TABLE)), Query(TableName, named(STEP.name))
 VERSION = Query(Version, sa.select(sa.table(VERSION_TABLE, sa.column("version_num", sa.String)).c.version_num))
+STEPS = Query(Step, sa.select(STEP.c.works_from).where(STEP.c.revision == sa.bindparam("revision")))
 
 
 def database_state(connection: Connection, *, with_keys: bool) -> DatabaseState:
     """One snapshot. Keys are asked of a schema that this program knows."""
     row = connection.first(VERSION) if connection.first(VERSION_TABLES) is not None else None
-    revision = None if row is None else row.version_num
-    return DatabaseState(revision, outermost_key_ids(connection) if with_keys and revision in SPOKEN else frozenset())
+    schema = Schema(None if row is None else row.version_num)
+    if schema.is_newer and connection.first(STEP_TABLES) is not None:
+        step = connection.first(STEPS, revision=schema.revision)
+        schema = Schema(schema.revision, None if step is None else step.works_from)
+    return DatabaseState(schema, outermost_key_ids(connection) if with_keys and schema.is_spoken else frozenset())
 
 
 async def look_at_database(store: Store, *, with_keys: bool) -> DatabaseState:

@@ -17,6 +17,7 @@ from functools import partial
 from queue import SimpleQueue
 
 from registry.errors import StoreUnavailable
+from storage.database_signals import DatabaseSignals
 from storage.job import Member
 from storage.outage import is_busy, unavailable
 from storage.write_file import WriteFile
@@ -27,9 +28,10 @@ CAP = 256
 class GroupWriter:
     """The one writer of a file in this process. Everything but the thread's two tasks happens on the loop."""
 
-    def __init__(self, file: WriteFile, committed: Callable[[], None]) -> None:
+    def __init__(self, file: WriteFile, committed: Callable[[], None], signals: DatabaseSignals) -> None:
         self._file = file
-        self._committed = committed
+        self._committed, self._signals = committed, signals
+        self._lock_asked = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._open = False
         self._batch: list[Member] = []
@@ -96,7 +98,7 @@ class GroupWriter:
                 return
             # Another process writes. The thread waits for it; the loop does not.
             self._waiting.appendleft(job)
-            self._hand_over(self._file.begin_patiently, self._lock_decided)
+            self._await_lock(self._lock_decided)
             return
         self._opened()
         self._perform(job)
@@ -104,7 +106,7 @@ class GroupWriter:
     def _take_long(self, job: Member) -> None:
         self._waiting.appendleft(job)
         if not self._open:
-            self._hand_over(self._file.begin_patiently, self._long_begun)
+            self._await_lock(self._long_begun)
             return
         self._close_batch()
         if not self._handed:
@@ -145,8 +147,16 @@ class GroupWriter:
         self._file.rollback()
         self._answer(failure)
 
+    def _await_lock(self, decided: Callable[[StoreUnavailable | None], None]) -> None:
+        self._lock_asked = self._signals.clock.monotonic()
+        self._hand_over(self._file.begin_patiently, decided)
+
+    def _note_lock(self) -> None:
+        self._signals.lock_wait.observe(self._signals.clock.monotonic() - self._lock_asked)
+
     def _lock_decided(self, failure: StoreUnavailable | None) -> None:
         self._handed = False
+        self._note_lock()
         if failure is None:
             self._opened()
             self._next()
@@ -155,6 +165,7 @@ class GroupWriter:
 
     def _long_begun(self, failure: StoreUnavailable | None) -> None:
         self._handed = False
+        self._note_lock()
         if failure is not None:
             self._refuse_waiting(failure)
             return

@@ -15,7 +15,7 @@ from storage.address import is_sqlite, sqlite_path
 from storage.copy import copy_database
 from storage.outage import unavailable
 from storage.pragmas import enable_wal, open_file
-from storage.revision import HEAD, revision_in
+from storage.revision import HEAD, NONE, Schema, schema_in
 from storage.unreachable import unreachable
 
 if TYPE_CHECKING:
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 ADVISORY_LOCK = 0x5253_4C52  # "RSLR", among the other users of a shared server
 APPLICATION_ID = 0x5253_4C52  # in the header of our SQLite files
 LOCK_MS = 60_000  # another starter may be migrating
+LOCK_NOT_AVAILABLE = "55P03"
+TABLE_LOCK = "2s"
+"""How long a migration waits for a table that is in use: whoever comes after it waits as long."""
+
+
+class TablesInUse(StoreUnavailable):
+    """A transaction of somebody else keeps a table that the migration changes; it was undone."""
 
 
 class LockedSqlite:
@@ -34,9 +41,9 @@ class LockedSqlite:
         self._raw = raw
         self.connection = connection
 
-    def revision(self) -> str | None:
-        """The version, read under the lock."""
-        return revision_in(self._raw)
+    def schema(self) -> Schema:
+        """Its schema, read under the lock."""
+        return schema_in(self._raw)
 
     def prepare(self, revision: str | None) -> None:
         """Refuse a foreign file; keep a copy of one that holds data."""
@@ -62,12 +69,20 @@ class LockedPostgres:
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(ADVISORY_LOCK)))
+        connection.execute(sa.select(sa.func.set_config("lock_timeout", TABLE_LOCK, True)))
 
-    def revision(self) -> str | None:
-        """The version, read under the lock."""
-        if self.connection.scalar(sa.text("select to_regclass('alembic_version')::text")) is None:
-            return None
-        return self.connection.scalar(sa.text("select version_num from alembic_version"))
+    def schema(self) -> Schema:
+        """Its schema, read under the lock."""
+        if not self._has("alembic_version"):
+            return NONE
+        revision = self.connection.scalar(sa.text("select version_num from alembic_version"))
+        if revision is None or not self._has("schema_step"):
+            return Schema(revision)
+        step = sa.text("select works_from from schema_step where revision = :revision")
+        return Schema(revision, self.connection.scalar(step, {"revision": revision}))
+
+    def _has(self, name: str) -> bool:
+        return self.connection.scalar(sa.text("select to_regclass(:name)::text"), {"name": name}) is not None
 
     def prepare(self, revision: str | None) -> None:
         """Nothing: copies of a server are the business of pg_dump."""
@@ -88,6 +103,8 @@ def locked(url: str) -> Generator[LockedSqlite | LockedPostgres]:
         with engine.begin() as connection:
             yield LockedPostgres(connection)
     except exc.OperationalError as error:
+        if getattr(error.orig, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+            raise TablesInUse("a long transaction uses the tables that the migration changes: end it, or run it again later") from error
         raise StoreUnavailable("the database cannot be reached or refused the migration") from error
 
 

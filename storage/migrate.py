@@ -4,13 +4,15 @@ The lock comes first and the version is read under it, so that of several starte
 Alembic is imported only when there is something to do: it takes half a second.
 """
 
+import threading
 from pathlib import Path
 
 from storage.address import is_sqlite, sqlite_path
-from storage.revision import HEAD, REVISIONS, postgres_revision, sqlite_revision
+from storage.revision import HEAD, REVISIONS, SPOKEN, Schema, postgres_schema, sqlite_schema
 
-__all__ = ["HEAD", "REVISIONS", "SchemaMismatch", "behind", "current_revision", "downgrade", "ensure_current", "upgrade"]
+__all__ = ["HEAD", "REVISIONS", "SchemaMismatch", "behind", "current_revision", "current_schema", "downgrade", "ensure_current", "upgrade"]
 
+TRIES, PAUSE_SECONDS = 15, 1.0
 SCRIPTS = Path(__file__).parent / "migrations"
 
 
@@ -18,31 +20,36 @@ class SchemaMismatch(Exception):
     """The database has another schema version than this program, and the program must not change it by itself."""
 
 
+def current_schema(url: str) -> Schema:
+    """The schema of a database; without a version for an empty or absent one. Waits for no lock."""
+    return sqlite_schema(sqlite_path(url)) if is_sqlite(url) else postgres_schema(url)
+
+
 def current_revision(url: str) -> str | None:
     """The schema version of a database; nothing for an empty or absent one. Waits for no lock."""
-    return sqlite_revision(sqlite_path(url)) if is_sqlite(url) else postgres_revision(url)
+    return current_schema(url).revision
 
 
 def behind(url: str) -> bool:
-    """Whether the database needs `upgrade`. Refuses one that is newer than this program."""
-    revision = current_revision(url)
-    refuse_unknown(revision)
-    return revision != HEAD
+    """Whether the database needs `upgrade`. Refuses one that a newer program has changed in a way that this one does not work on."""
+    schema = current_schema(url)
+    refuse_unknown(schema)
+    return not schema.is_newer and schema.revision != HEAD
 
 
 def ensure_current(url: str) -> bool:
-    """What a server does at start: migrate an SQLite file, refuse a PostgreSQL database that is behind. Whether it migrated."""
+    """What a server does at start: migrate an SQLite file, refuse a PostgreSQL database that is too far behind. Whether it migrated."""
     if not behind(url):
         return False
-    if not is_sqlite(url):
-        raise SchemaMismatch(
-            f"the database is at schema version {current_revision(url)}, this program needs {HEAD}: run `reseller db upgrade`"
-        )
-    return upgrade(url)
+    if is_sqlite(url):
+        return upgrade(url)
+    if (revision := current_revision(url)) not in SPOKEN:
+        raise SchemaMismatch(f"the database is at schema version {revision}, this program needs {HEAD}: run `reseller db upgrade`")
+    return False
 
 
 def upgrade(url: str) -> bool:
-    """Bring the database to HEAD; whether there was anything to do."""
+    """Bring the database to HEAD; whether there was anything to do. One that is newer, and that this program works on, stays as it is."""
     return run(url, HEAD)
 
 
@@ -51,20 +58,35 @@ def downgrade(url: str, revision: str) -> bool:
     return run(url, revision)
 
 
-def refuse_unknown(revision: str | None) -> None:
-    """A version we do not know was written by a newer program."""
-    if revision is not None and revision not in REVISIONS:
-        raise SchemaMismatch(f"the database is at schema version {revision!r}, this program knows up to {HEAD}: run the newer program")
+def refuse_unknown(schema: Schema) -> None:
+    """A version that we do not know was written by a newer program; where that has only added something, this one works on it."""
+    if schema.is_newer and not schema.is_spoken:
+        raise SchemaMismatch(
+            f"the database is at schema version {schema.revision!r}, this program knows up to {HEAD}: run the newer program"
+        )
 
 
 def run(url: str, target: str) -> bool:
+    """Move to a revision; tried again for a minute while somebody uses the tables, and lets go of them in between for all who wait."""
+    from storage.locked import TablesInUse  # SQLAlchemy engines, only when something changes
+
+    for _ in range(TRIES - 1):
+        try:
+            return move(url, target)
+        except TablesInUse:
+            threading.Event().wait(PAUSE_SECONDS)
+    return move(url, target)
+
+
+def move(url: str, target: str) -> bool:
     """Move to a revision in one locked transaction."""
-    from storage.locked import locked  # SQLAlchemy engines, only when something changes
+    from storage.locked import locked
 
     with locked(url) as database:
-        revision = database.revision()
-        refuse_unknown(revision)
-        if revision == target or (revision is None and target == "base"):
+        schema = database.schema()
+        refuse_unknown(schema)
+        revision = schema.revision
+        if schema.is_newer or revision == target or (revision is None and target == "base"):
             return False
         database.prepare(revision)
         import alembic.command

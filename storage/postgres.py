@@ -18,6 +18,7 @@ import psycopg
 from registry.errors import CommitUnknown, StoreUnavailable
 from storage.connection import Connection
 from storage.conninfo import conninfo
+from storage.database_signals import DatabaseSignals, PoolLoad
 from storage.long import is_long
 from storage.session import COLLISIONS, LIVING, NO_ANSWER, TAKEN, Backend, Session
 from storage.session_pool import SessionPool
@@ -53,7 +54,7 @@ class PostgresStore:
     dialect_name = "postgresql"
 
     def __init__(self, url: str, pool: int, report: Callable[[str], None]) -> None:
-        self._url, self._report = url, report
+        self._url, self._report, self.signals = url, report, DatabaseSignals()
         self._dialect = postgresql_dialect()
         self._sessions = SessionPool(partial(Session, url, self._dialect))
         self._closing = False
@@ -69,6 +70,12 @@ class PostgresStore:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._away, self._away_since = False, 0.0
         self._abandoned: dict[Backend, None] = {}
+
+    @property
+    def pool_load(self) -> PoolLoad:
+        """Its threads, of which each has a connection while it runs a call."""
+        busy = sum(call.is_running for call in self._calls)
+        return PoolLoad(self._pool, busy, len(self._calls) - busy)
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a reading function in a thread; all its statements see one snapshot."""
@@ -101,7 +108,7 @@ class PostgresStore:
         if self._away:
             self._keep_recovering(loop)
             raise StoreUnavailable(NO_ANSWER)
-        submitted = StoreCall(call, loop, read_only=read_only, long=long)
+        submitted = StoreCall(call, loop, read_only=read_only, long=long, began=self.signals.clock.monotonic())
         self._calls[cast("StoreCall[object]", submitted)] = None
         self._threads.submit(self._run, submitted).add_done_callback(partial(self._come_back, submitted))
         self._look_later(loop)
@@ -118,6 +125,7 @@ class PostgresStore:
         if submitted.is_over:
             raise StoreUnavailable(NO_ANSWER)
         session = self._sessions.take()
+        submitted.placed = self.signals.clock.monotonic()
         try:
             return self._run_on(session, submitted)
         except CommitUnknown:
@@ -133,6 +141,7 @@ class PostgresStore:
             try:
                 return submitted.run(session)
             except COLLISIONS:
+                submitted.collisions += 1
                 pause: float = RETRY_SECONDS * (1 << attempt) * (1 + self._local.stagger)
                 threading.Event().wait(pause)
         try:
@@ -155,6 +164,11 @@ class PostgresStore:
         self._calls.pop(cast("StoreCall[object]", submitted), None)
         if not isinstance(done.exception(), StoreUnavailable):
             self._answered = submitted.loop.time()
+        signals = self.signals
+        if submitted.placed is not None:
+            signals.pool_wait.observe(submitted.placed - submitted.began)
+            signals.called("read" if submitted.read_only else "write", submitted.began)
+            signals.collisions += submitted.collisions
         submitted.settle(done)
 
     def _look_later(self, loop: asyncio.AbstractEventLoop) -> None:

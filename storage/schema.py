@@ -44,6 +44,7 @@ from storage.people.setup_tables import (
     ReferralTable,
 )
 from storage.reports import intelligence_tables
+from storage.schema_steps import SchemaStepTable
 from storage.shop import shop_tables
 
 # What is imported here and belongs to the schema all the same.
@@ -71,6 +72,7 @@ __all__ = [
     "ReferralTable",
     "RefreshTokenTable",
     "SQLModel",
+    "SchemaStepTable",
     "SigningKeyTable",
     "SubscriberNoteTable",
     "SubscriberNotesTable",
@@ -163,7 +165,7 @@ class ReplicaTable(Named, table=True):
     """A living process: claims of one whose lease has run out are unknown.
 
     `key_ids`: the ids of the encryption keys that it knows, separated by commas, the one that seals first; empty where it has not said.
-    `revision`: the schema that its program was written for; empty for programs before 0018.
+    `revision`: the schema that its program was written for; empty for programs before 0019.
     """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
@@ -482,7 +484,9 @@ class IssuanceTable(Named, table=True):
     lease: str | None = Field(default=None, sa_type=sa.Text)
     __table_args__ = (
         sa.Index("issuance_due", "state", "due_ms"),
-        sa.Index("issuance_account", "account_id", "state"),
+        sa.Index("issuance_unknown", "organisation", "due_ms", sqlite_where=sa.text("state || '' = 'outcome_unknown'")),
+        sa.Index("issuance_unknown_of", "organisation", "account_id", "due_ms", sqlite_where=sa.text("state || '' = 'outcome_unknown'")),
+        sa.Index("issuance_account", "account_id", "state", "updated"),
         sa.Index("issuance_package", "package_id"),
         sa.Index("issuance_claim", "organisation", "claim_key"),
         # Rows without an eSIM, and of no order, by the time they ended.

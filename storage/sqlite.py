@@ -8,6 +8,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from storage.checkpointer import Checkpointer
 from storage.connection import Connection
+from storage.database_signals import DatabaseSignals, PoolLoad
 from storage.group_commit import GroupWriter
 from storage.job import Job
 from storage.long import is_long
@@ -27,13 +28,15 @@ class SqliteStore:
     """One file, one reading and one writing connection."""
 
     dialect_name = "sqlite"
+    pool_load = PoolLoad()
 
     def __init__(self, path: Path, *, busy_wait: float = BUSY_WAIT) -> None:
+        self.signals = DatabaseSignals()
         self._reader = open_file(path, busy_ms=round(busy_wait * 1000))
         enable_wal(self._reader)
         self._path, self._dialect = path, sqlite_dialect()
         self._checkpointer = Checkpointer(path)
-        self._writer = GroupWriter(WriteFile(path, self._dialect, busy_wait=busy_wait), self._checkpointer.notice)
+        self._writer = GroupWriter(WriteFile(path, self._dialect, busy_wait=busy_wait), self._checkpointer.notice, self.signals)
         self._reader.execute(f"pragma busy_timeout={READ_BUSY_MS}")
         tune(self._reader)
         self._reader.execute("pragma query_only=on")
@@ -49,17 +52,21 @@ class SqliteStore:
 
         A long one has a thread and a connection of its own.
         """
+        began = self.signals.clock.monotonic()
         try:
             if is_long(fn):
-                return await asyncio.to_thread(self._read_long, lambda connection: fn(connection, *args, **kwargs))
-            self._look(asyncio.get_running_loop())
-            return fn(self._connection, *args, **kwargs)
+                found = await asyncio.to_thread(self._read_long, lambda connection: fn(connection, *args, **kwargs))
+            else:
+                self._look(asyncio.get_running_loop())
+                found = fn(self._connection, *args, **kwargs)
         except sqlite3.Error as error:
             failure = outage(error)
             # A write inside a read is a fault of the function ("read only"), not of the database.
             if failure is None or primary_code(error) == sqlite3.SQLITE_READONLY:
                 raise
             raise failure from error
+        self.signals.called("read", began)
+        return found
 
     def _read_long(self, call: Callable[[Connection], T]) -> T:
         raw = open_file(self._path, busy_ms=READ_BUSY_MS)
@@ -92,10 +99,12 @@ class SqliteStore:
 
         A caller cancelled before the function ran leaves no trace; one cancelled later does not undo it.
         """
-        loop = asyncio.get_running_loop()
+        loop, began = asyncio.get_running_loop(), self.signals.clock.monotonic()
         future: asyncio.Future[T] = loop.create_future()
         self._writer.submit(Job(lambda connection: fn(connection, *args, **kwargs), future, long=is_long(fn)), loop)
-        return await future
+        done = await future
+        self.signals.called("write", began)
+        return done
 
     async def aclose(self) -> None:
         """Stop intake, drain, checkpoint, close. A second call does nothing."""

@@ -5,7 +5,9 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 from sqlmodel import SQLModel
 
 from storage.named import Named
@@ -129,12 +131,32 @@ def table(description: type[Named]) -> sa.Table:
     return SQLModel.metadata.tables[description.__tablename__]
 
 
+class Unindexed(FunctionElement[str]):
+    """See `unindexed`."""
+
+    name = "unindexed"
+    type = sa.Text()
+    inherit_cache = True
+
+
+@compiles(Unindexed)
+def plain(element: Unindexed, compiler: SQLCompiler, **how: object) -> str:
+    """PostgreSQL knows how many rows have which value."""
+    return compiler.process(element.clauses, **how)
+
+
+@compiles(Unindexed, "sqlite")
+def hidden(element: Unindexed, compiler: SQLCompiler, **how: object) -> str:
+    """No index is over this."""
+    return f"({compiler.process(element.clauses, **how)} || '')"
+
+
 def unindexed(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
     """A text column to compare with, but not to search by.
 
     SQLite keeps no statistics here: it takes an equality for better than a range, and would read every finished row to find what is due.
     """
-    return column.concat("")
+    return Unindexed(column)
 
 
 def selective(dialect: Dialect, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:

@@ -5,6 +5,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from storage.address import is_sqlite, sqlite_path
 from storage.connection import Connection
+from storage.database_signals import DatabaseSignals, PoolLoad
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -16,6 +17,16 @@ class Store(Protocol):
     @property
     def dialect_name(self) -> str:
         """`sqlite` or `postgresql`."""
+        ...
+
+    @property
+    def signals(self) -> DatabaseSignals:
+        """How long its calls take."""
+        ...
+
+    @property
+    def pool_load(self) -> PoolLoad:
+        """How many connections it has, and who uses them now."""
         ...
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

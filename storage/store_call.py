@@ -16,12 +16,33 @@ T = TypeVar("T")
 class StoreCall(Generic[T]):
     """`answer` is its caller's, who may be told before the thread comes back: from then on nothing of the call is committed."""
 
-    __slots__ = ("_lock", "_session", "answer", "begun", "call", "is_refused", "long", "loop", "may_be_committed", "read_only")
+    __slots__ = (
+        "_lock",
+        "_session",
+        "answer",
+        "began",
+        "begun",
+        "call",
+        "collisions",
+        "is_refused",
+        "long",
+        "loop",
+        "may_be_committed",
+        "placed",
+        "read_only",
+    )
 
-    def __init__(self, call: Callable[[Connection], T], loop: AbstractEventLoop, *, read_only: bool, long: bool) -> None:
+    def __init__(
+        self, call: Callable[[Connection], T], loop: AbstractEventLoop, *, read_only: bool, long: bool, began: float = 0.0
+    ) -> None:
+        """`began`: monotonic seconds, as are those of `placed`."""
         self.call, self.loop, self.read_only, self.long = call, loop, read_only, long
         self.answer: Future[T] = loop.create_future()
         self.begun = loop.time()
+        self.began = began
+        self.placed: float | None = None
+        """When a thread had a connection for it."""
+        self.collisions = 0
         self.is_refused = False
         self.may_be_committed = False
         """Its COMMIT was sent, whatever came of it."""

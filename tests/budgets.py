@@ -2,6 +2,8 @@
 
 SECONDS = {
     "benchmarks": 15.0,
+    "proxies": 40.0,
+    "signals": 25.0,
     "abuse": 110.0,
     "assistant": 45.0,
     "model": 25.0,

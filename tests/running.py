@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,17 +26,20 @@ class Running:
     organisation: str
 
 
-def start(data: Path, environment: Mapping[str, str] | None = None, *, bare: bool = False) -> Running:
-    """`reseller serve --port 0 --json`; returns once it listens. Its log goes beside the data directory, named as it is.
+def start(
+    data: Path, environment: Mapping[str, str] | None = None, *, bare: bool = False, port: int = 0, program: Sequence[str] = ()
+) -> Running:
+    """`reseller serve --json`, on a free port unless one is given; returns once it listens. Its log goes beside the data directory.
 
     A new data directory gets a database at HEAD with nothing in it, as `reseller db upgrade` leaves it, unless it is to stay bare.
+    `program`: another `reseller` than this one's.
     """
     if not (bare or data.exists()) and "SERVICE_DATABASE_URL" not in (environment or {}):
         data.mkdir(parents=True)
         migrated_sqlite(data)
     log = data.with_name(f"{data.name}.log").open("ab")
     process = subprocess.Popen(
-        [reseller(), "serve", "--port", "0", "--data", str(data), "--json"],
+        [*(program or [reseller()]), "serve", "--port", str(port), "--data", str(data), "--json"],
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
         stdout=subprocess.PIPE,
@@ -61,9 +64,9 @@ def stop(server: Running, how: signal.Signals = signal.SIGTERM) -> int:
 
 
 @contextmanager
-def running(data: Path, environment: Mapping[str, str] | None = None) -> Generator[Running]:
+def running(data: Path, environment: Mapping[str, str] | None = None, *, port: int = 0, program: Sequence[str] = ()) -> Generator[Running]:
     """A server for the length of a block."""
-    server = start(data, environment)
+    server = start(data, environment, port=port, program=program)
     try:
         yield server
     finally:

@@ -18,7 +18,7 @@ from transports.http.inner import Inner
 from transports.http.response import PRIVATE_JSON, send_reply
 from transports.http.rules import HttpRules
 from transports.identity.app import IDENTITY_PATH, IdentityDoor
-from transports.logs import Logs
+from transports.logs import Logs, RequestLine
 from transports.mcp.app import PATH as MCP_PATH
 from transports.mcp.app import McpDoor
 from transports.openapi.page import PATH as OPENAPI_PATH
@@ -32,6 +32,7 @@ from transports.service import Service, mcp_settings
 from transports.settings import Settings
 from transports.shared_report import dead_link_page
 from transports.shop.door import SHOP_PATH, ShopDoor
+from transports.signals import HttpSignals
 from transports.upstream import keep_simulating
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -79,7 +80,8 @@ class Application:
             operation_refused=dead_link_page,
             shared=self._is_shared,
         )
-        self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=logs.request, fault=logs.fault, inner=inner)
+        self.requests = HttpSignals()
+        self.http = HttpDoor(CATALOGUE, service.pipeline, rules=rules, log=self._note, fault=logs.fault, inner=inner)
         trusted = settings.trusted_proxies
         self._front: App = Forwarded(self.http, trusted) if trusted else self.http
 
@@ -89,6 +91,11 @@ class Application:
             await self._lifespan(receive, send)
         else:
             await self._front(scope, receive, send)
+
+    def _note(self, line: RequestLine) -> None:
+        """A request was answered."""
+        self.requests.answered(line)
+        self._logs.request(line)
 
     def _shown(self, request: HttpScope, refusal: Refusal, request_id: str) -> Reply | None:
         """A refusal as a page, for somebody with a browser; nothing for programs."""

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from registry.ids import Ids
 from storage.calls.replicas import ReplicaKeys, running_keys
-from storage.revision import HEAD
-from storage.secrets.sealed_rows import read_closed, sealed_key_ids
+from storage.secrets.sealed_rows import read_closed, sealed_key_ids, spoken
 from storage.secrets.sealing import Keyring, parse
 from transports.keyring_file import keyring_path, keyring_setting, open_keyring
 from transports.settings import BadSettings, Settings
@@ -53,7 +52,7 @@ def refuse_conflict(keyring: Keyring, running: Sequence[ReplicaKeys], now: float
 
 def refuse_conflict_at(url: str, keyring: Keyring, now: float) -> None:
     """The same for the processes that run on the database at an address."""
-    refuse_conflict(keyring, read_closed(url, lambda connection: running_keys(connection, now=now), known=(HEAD,)) or (), now)
+    refuse_conflict(keyring, read_closed(url, lambda connection: running_keys(connection, now=now), fits=spoken) or (), now)
 
 
 def refuse_foreign(settings: Settings, unknown: Iterable[str]) -> None:

@@ -5,11 +5,12 @@ A line is an allow-list of fields that are ours (ids, templates, codes), so it n
 
 import asyncio
 import logging
+import threading
 import traceback
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 import orjson
 
@@ -21,10 +22,12 @@ FLUSH_BYTES = 64 * 1024
 FRAMES = 20
 OURS = frozenset({"request_id", "operation", "status", "code"})  # ids may hold a run of digits that only looks like a secret
 Write = Callable[[bytes], object]
+Level = Literal["info", "warning", "error"]
 
 
 class RequestLine(NamedTuple):
-    """One request. `path` is the template, never what was sent: a path or a query may hold a secret."""
+    """One request. `path` is the template, never what was sent: a path or a query may hold a secret. `client` is an address, `key` the
+    id of a credential; `client_request_id` and `trace` are a trusted proxy's names for it."""
 
     time: float
     request_id: str
@@ -36,6 +39,10 @@ class RequestLine(NamedTuple):
     surface: str
     organisation: str
     code: str
+    client: str = ""
+    key: str = ""
+    client_request_id: str = ""
+    trace: str = ""
 
 
 class Logs:
@@ -44,6 +51,7 @@ class Logs:
     def __init__(self, write: Write, clock: Clock, *, secrets: Iterable[str] = (), human: bool = False, delay: float = 0.5) -> None:
         self._write, self._clock, self._human, self._delay = write, clock, human, delay
         self._secrets = tuple(secret for secret in secrets if secret.strip())
+        self._thread = threading.get_ident()
         self._lines: list[bytes] = []
         self._size = 0
 
@@ -53,7 +61,7 @@ class Logs:
 
     def fault(self, request_id: str, operation: str, error: BaseException) -> None:
         """A fault of ours: its type, where it happened, and its masked text."""
-        self.event("fault", request_id=request_id, operation=operation, errors=described(error))
+        self.event("fault", level="error", request_id=request_id, operation=operation, errors=described(error))
 
     def report(self, call: Call, error: BaseException) -> None:
         """A fault inside a call, as `registry.answer` reports it."""
@@ -63,10 +71,14 @@ class Logs:
         """Something an operator should know."""
         self.event("note", text=text)
 
-    def event(self, kind: str, **fields: object) -> None:
-        """Anything that is not a request; written at once."""
+    def event(self, kind: str, *, level: Level = "info", **fields: object) -> None:
+        """Anything that is not a request; written at once. Any thread may say it: what waits belongs to the one of the loop."""
         masked = {name: value if name in OURS else self._masked(value) for name, value in fields.items()}
-        self._add(orjson.dumps({"time": stamp(self._clock.now()), "kind": kind, **masked}))
+        line = orjson.dumps({"time": stamp(self._clock.now()), "level": level, "kind": kind, **masked})
+        if threading.get_ident() != self._thread:
+            self._write(line + b"\n")
+            return
+        self._add(line)
         self.flush()
 
     def flush(self) -> None:
@@ -102,16 +114,17 @@ class Logs:
 
 
 class ServerLog(logging.Handler):
-    """What the server library says through `logging`, masked like everything else. Its warnings are about clients: ours say more."""
+    """What libraries say through `logging`, masked like everything else. The server's warnings are about clients: ours say more."""
 
-    def __init__(self, logs: Logs) -> None:
-        super().__init__(logging.ERROR)
+    def __init__(self, logs: Logs, least: int = logging.ERROR) -> None:
+        super().__init__(least)
         self._logs = logs
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         fields = {} if error is None else {"errors": described(error)}
-        self._logs.event("server", level=record.levelname.lower(), text=record.getMessage(), **fields)
+        level = "error" if record.levelno >= logging.ERROR else "warning"
+        self._logs.event("server", level=level, logger=record.name, text=record.getMessage(), **fields)
 
 
 def described(error: BaseException) -> list[dict[str, object]]:
@@ -140,9 +153,18 @@ def second(whole: int) -> str:
 
 def written(line: RequestLine) -> dict[str, object]:
     """A line for a machine."""
-    fields = line._asdict()
+    fields: dict[str, object] = {"time": "", "level": level_of(line.status), **line._asdict()}
     fields["time"] = stamp(line.time)
+    if not line.client_request_id:
+        del fields["client_request_id"]
+    if not line.trace:
+        del fields["trace"]
     return fields
+
+
+def level_of(status: int) -> Level:
+    """A fault of ours is an error; an outside system or the database that is away, or a limit that is reached, is a warning."""
+    return "info" if status < 500 else "warning" if status in (501, 502, 503, 504) else "error"
 
 
 def spoken(line: RequestLine) -> bytes:

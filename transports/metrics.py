@@ -1,6 +1,6 @@
 """What Prometheus reads: depth and lag from the database, right whichever replica is asked, and what this process has counted."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,11 +10,15 @@ from clients.outside_system import OutsideSystem
 from operations.services.issuing.obstacles import NOT_LOOKED_INTO, REASONS
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
-from storage.depth import REFUNDS, REPORTS, UNFINISHED, UNRESOLVED, Depth, depth
+from storage.depth import MOST_COUNTED, REFUNDS, REPORTS, UNFINISHED, UNRESOLVED, Depth, depth
 from storage.store import Store
 from transports.http.connections import Connections
 from transports.http.large_answers import LargeAnswers
-from transports.tally import BOUNDS, Tally
+from transports.http.turns import Turns
+from transports.metric_families import by, counted, counts_of, gauge, histogram, histograms
+from transports.signal_metrics import of_calls, of_program, of_stock, of_store, of_upstream_calls
+from transports.signals import HttpSignals, ProcessSignals
+from transports.tally import Tally
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 # No organisation, endpoint or line is a label: whoever reads metrics is not to learn who the tenants are.
 STORE_SECONDS = 2.0
 """For the database to say what waits; what is left of a scrape's own time limit is for the answer."""
+LIMITED = f"at most {MOST_COUNTED} are counted"
 TYPE = "text/plain; version=1.0.0; charset=utf-8; escaping=underscores"
 
 
@@ -30,15 +35,24 @@ class Served(NamedTuple):
 
     large: LargeAnswers
     connections: Connections
+    requests: HttpSignals
+    turns: Turns
 
 
 class Metrics:
     """The metrics of a process; `served` only where it serves HTTP."""
 
     def __init__(
-        self, store: Store, clock: Clock, tally: Tally, served: Served | None = None, systems: Sequence[OutsideSystem] = ()
+        self,
+        store: Store,
+        clock: Clock,
+        tally: Tally,
+        served: Served | None = None,
+        systems: Sequence[OutsideSystem] = (),
+        process: ProcessSignals | None = None,
     ) -> None:
         self._store, self._clock, self._tally, self._served, self._systems = store, clock, tally, served, systems
+        self._process = process
 
     async def text(self) -> bytes:
         """All of them, in Prometheus' words. Without the database, those of this process."""
@@ -48,8 +62,14 @@ class Metrics:
         found: Depth | None = None
         with suppress(StoreUnavailable), anyio.move_on_after(STORE_SECONDS):
             found = await self._store.read(depth, now_ms=int(now * 1000))
-        known = [*of_database(found, now), *of_process(self._tally), *of_systems(self._systems)]
-        return generate_latest(Reading(known if self._served is None else [*known, *of_server(self._served)]))
+        known = [*of_database(found, now), *of_process(self._tally), *of_systems(self._systems), *of_upstream_calls(self._systems)]
+        known += of_store(self._store.signals, self._store.pool_load)
+        if self._process is not None:
+            calls, stock, delay, build = self._process
+            known += [*of_calls(calls), *of_stock(stock.free_counts()), *of_program(delay.seconds, build)]
+        if self._served is not None:
+            known += of_server(self._served)
+        return generate_latest(Reading(known))
 
 
 class Reading:
@@ -67,13 +87,14 @@ def of_database(found: Depth | None, now: float) -> "Iterable[Metric]":
     """Depth and lag; nothing of them while the database cannot be read."""
     yield gauge("reseller_store_up", "1 when the database could be read for this answer", float(found is not None))
     if found is not None:
-        waiting, ages = found.waiting, [now - row.since for row in found.unresolved.values()]
-        waits = [now - row.since for row in found.unfinished.values()]
+        waiting, mails = found.waiting, found.mails
+        ages = [now - row.since for row in found.unresolved.values() if row.since is not None]
+        waits = [now - row.since for row in found.unfinished.values() if row.since is not None]
         lag = 0.0 if waiting.oldest_due_ms is None else now - waiting.oldest_due_ms / 1000
-        yield gauge("reseller_deliveries_pending", "Deliveries to be sent, now or later", waiting.pending)
-        yield gauge("reseller_deliveries_due", "Deliveries to be sent now and taken by no worker", waiting.due)
+        yield gauge("reseller_deliveries_pending", f"Deliveries to be sent, now or later; {LIMITED}", waiting.pending)
+        yield gauge("reseller_deliveries_due", f"Deliveries to be sent now and taken by no worker; {LIMITED}", waiting.due)
         yield gauge("reseller_deliveries_in_flight", "Deliveries that a worker has under a lease", waiting.in_flight)
-        yield gauge("reseller_deliveries_failed", "Deliveries that ended without success", found.failed)
+        yield gauge("reseller_deliveries_failed", f"Deliveries that ended without success; {LIMITED}", waiting.failed)
         yield gauge("reseller_delivery_lag_seconds", "Age of the oldest due delivery; 0 when none is due", max(0.0, lag))
         yield by("reseller_issuances_unresolved", "Issuances and releases whose end is not known yet", "state", states(found))
         reasons = {reason: float(found.obstacles.get(reason, 0)) for reason in (NOT_LOOKED_INTO, *REASONS)}
@@ -85,6 +106,14 @@ def of_database(found: Depth | None, now: float) -> "Iterable[Metric]":
         yield by("reseller_order_refunds", "Refunds of failed orders that were not made: under way, or for a person", "state", refunds)
         reports = {state: float(found.reports.get(state, 0)) for state in REPORTS}
         yield by("reseller_schedule_reports", "Reports of schedules that are to be made, or are being made", "state", reports)
+        yield gauge("reseller_mails_waiting", f"Mails to be sent; {LIMITED}", mails.mails)
+        mail_lag = 0.0 if mails.next_due_ms is None else now - mails.next_due_ms / 1000
+        yield gauge("reseller_mail_lag_seconds", "Age of the oldest due mail; 0 when none is due", max(0.0, mail_lag))
+        locks = found.lock_waits
+        text = "Transactions of this database that wait for a lock now; PostgreSQL alone"
+        yield gauge("reseller_database_lock_waiting", text, 0 if locks is None else locks.transactions)
+        text = "Seconds that the oldest of them has waited"
+        yield gauge("reseller_database_lock_waiting_age_seconds", text, 0.0 if locks is None else max(0.0, locks.seconds))
         late = 0.0 if found.next_boundary_ms is None else now - found.next_boundary_ms / 1000
         yield gauge(
             "reseller_schedule_lag_seconds", "Age of the oldest boundary that no worker has seen; 0 when there is none", max(0.0, late)
@@ -103,17 +132,13 @@ def statuses(found: Depth) -> dict[str, float]:
 
 def of_process(tally: Tally) -> "Iterable[Metric]":
     """What this process has done."""
-    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+    from prometheus_client.core import CounterMetricFamily
 
     attempts = CounterMetricFamily("reseller_delivery_attempts", "Deliveries tried by this process", labels=["outcome"])
     for outcome, count in sorted(tally.attempts.items()):
         attempts.add_metric([outcome], count)
     yield attempts
-    total, buckets = 0, list[tuple[str, float]]()
-    for bound, count in zip([*map(str, BOUNDS), "+Inf"], tally.within, strict=True):
-        total += count
-        buckets.append((bound, total))
-    yield HistogramMetricFamily("reseller_delivery_attempt_seconds", "Seconds that a try took", buckets=buckets, sum_value=tally.seconds)
+    yield histogram("reseller_delivery_attempt_seconds", "Seconds that a try took", tally.seconds)
     name, text = "reseller_chore_last_success_timestamp_seconds", "When this process last did the chore, Unix time; 0: not yet"
     yield by(name, text, "chore", tally.chores)
 
@@ -143,7 +168,12 @@ def of_systems(systems: Sequence[OutsideSystem]) -> "Iterable[Metric]":
 
 def of_server(served: Served) -> "Iterable[Metric]":
     """What the HTTP server of this process holds, and whom it turned away."""
-    large, connections = served
+    large, connections, requests, turns = served
+    text = "Seconds until a request was answered, by what it reached and its outcome: all operations together, a path, or none"
+    yield histograms("reseller_http_request_seconds", text, requests.seconds)
+    yield gauge("reseller_http_requests_waiting", "Requests that wait for their turn in the event loop", float(len(turns)))
+    text = "Requests refused before they were whole: malformed, too large, too slow, or too many connections"
+    yield counts_of("reseller_http_requests_rejected", text, connections.rejected)
     yield gauge("reseller_connections", "Connections that are open at this process", float(len(connections)))
     text = "Connections that were ended: idle ones for a new one, new ones of a network that has too many, those of slow readers"
     yield counted("reseller_connections_ended", text, "reason", connections.ended)
@@ -151,30 +181,3 @@ def of_server(served: Served) -> "Iterable[Metric]":
     yield gauge("reseller_large_answer_bytes", "Bytes of memory that they hold", float(large.held))
     text = "Answers above 1 MB refused: the credential reads another, or those of the organisation or of all hold too much memory"
     yield counted("reseller_large_answers_refused", text, "reason", large.refused)
-
-
-def counted(name: str, text: str, label: str, counts: Mapping[str, int]) -> "Metric":
-    """One count for each value of a label."""
-    from prometheus_client.core import CounterMetricFamily
-
-    family = CounterMetricFamily(name, text, labels=[label])
-    for value, count in sorted(counts.items()):
-        family.add_metric([value], count)
-    return family
-
-
-def gauge(name: str, text: str, value: float) -> "Metric":
-    """One number."""
-    from prometheus_client.core import GaugeMetricFamily
-
-    return GaugeMetricFamily(name, text, value=value)
-
-
-def by(name: str, text: str, label: str, values: dict[str, float]) -> "Metric":
-    """One number for each value of a label."""
-    from prometheus_client.core import GaugeMetricFamily
-
-    family = GaugeMetricFamily(name, text, labels=[label])
-    for key, value in values.items():
-        family.add_metric([key], value)
-    return family

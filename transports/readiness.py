@@ -10,7 +10,6 @@ from operations.deps import Build
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
 from storage.database_state import look_at_database
-from storage.revision import SPOKEN
 from storage.secrets.sealing import Keyring
 from storage.store import Store
 
@@ -84,7 +83,7 @@ class Readiness:
             state = await look_at_database(self._store, with_keys=with_keys)
         except StoreUnavailable:
             return (DATABASE,)
-        if state.revision not in SPOKEN:
+        if not state.schema.is_spoken:
             return (SCHEMA,)
         if with_keys:
             self._unknown_keys = state.sealed_by - set(self._keyring.key_ids)

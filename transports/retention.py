@@ -19,6 +19,7 @@ from storage.issuing.stock import sweep_looks
 from storage.mail import sweep_mails
 from storage.money.connect_states import sweep_states
 from storage.money.payment_events import sweep_payment_events
+from storage.network.account_parts import sweep_parts
 from storage.people.authorizations import sweep_authorizations
 from storage.people.browser_sessions import sweep_sessions
 from storage.people.former_tokens import sweep_former_tokens
@@ -41,6 +42,7 @@ HOUR, DAY = 3600, 86_400
 # The processor tells an event again for days, and a person there for weeks.
 PAYMENT_EVENTS_SECONDS = 90 * DAY
 LOOKS_SECONDS = HOUR
+ACCOUNT_PARTS_SECONDS = 7 * DAY
 # Twice as long as evidence is looked for before a person has to settle a draw.
 PLACED_SECONDS = 48 * HOUR
 # Twice the window that allowances count.
@@ -69,9 +71,10 @@ def retention(store: Store, clock: Clock, days: HistoryDays | None = None) -> Ch
 
 
 async def forget_calls(store: Store, now: float) -> None:
-    """Looks at stocks, placed packages, confirm tokens, claims, receivers, the processor's events and unpaid orders."""
+    """Looks at stocks, placed packages, parts of accounts, confirm tokens, claims, receivers, the processor's events and unpaid orders."""
     await swept(store, sweep_looks, before=now - LOOKS_SECONDS)
     await swept(store, sweep_placed, before=now - PLACED_SECONDS)
+    await store.write(sweep_parts, before=now - ACCOUNT_PARTS_SECONDS)
     await store.write(sweep_tokens, now=now)
     await swept(store, sweep_claims, before=now)
     await swept(store, sweep_receivers, before=now - DAY)

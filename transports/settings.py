@@ -189,7 +189,7 @@ class Settings(BaseModel):
     smtp_url: Secret = Field(EMPTY, description="smtp[s]://[user:password@]host[:port]; empty outside production: the console")
     mail_from: str = Field("", description="sender of the service's mails, for example Connectivity <noreply@esim.example>")
     trusted_proxies: Annotated[tuple[Network, ...], BeforeValidator(networks)] = Field(
-        (), description="networks of proxies whose X-Forwarded-For names the client"
+        (), description="networks of proxies whose X-Forwarded-For, X-Request-Id and traceparent are believed"
     )
     allowed_hosts: Words = Field((), description="Host names served besides the base URL's; * serves any")
     allowed_origins: Words = Field(

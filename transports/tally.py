@@ -1,7 +1,8 @@
 """What a process has counted since it began: plain numbers, so that nobody pays for metrics who does not read them."""
 
-from bisect import bisect_left
 from collections import Counter
+
+from registry.latency import Histogram
 
 BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0)
 
@@ -11,15 +12,13 @@ class Tally:
 
     def __init__(self, chores: tuple[str, ...] = ()) -> None:
         self.attempts = Counter[str]()
-        self.within = [0] * (len(BOUNDS) + 1)
-        self.seconds = 0.0
+        self.seconds = Histogram(BOUNDS)
         self.chores = dict.fromkeys(chores, 0.0)
 
     def attempt(self, outcome: str, seconds: float) -> None:
         """One POST has ended."""
         self.attempts[class_of(outcome)] += 1
-        self.within[bisect_left(BOUNDS, seconds)] += 1
-        self.seconds += seconds
+        self.seconds.observe(seconds)
 
     def chore(self, name: str, at: float) -> None:
         """A chore has succeeded."""

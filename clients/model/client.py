@@ -13,7 +13,7 @@ from clients.model.port import Delta, Message, ToolCall, ToolSpec
 from clients.model.settings import ModelSettings
 from clients.model.turn import Turn
 from clients.model.wire import Json, body
-from clients.outside_system import OutsideSystem
+from clients.outside_system import CallOutcome, OutsideSystem
 from registry.active_request import ACTIVE, ActiveRequest, seconds_left
 from registry.clock import Clock
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 GARBAGE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 """What the library raises, without meaning to, when a piece is not what it expects."""
 NO_KEY = "none"
+METHOD = "chat"
+REFUSALS = (ModelFailure.REFUSED, ModelFailure.BUSY, ModelFailure.TOO_LONG)
 
 
 class ModelClient:
@@ -64,6 +66,8 @@ class ModelClient:
         request = ACTIVE.get() or ActiveRequest(self._clock)  # what is streamed holds a connection as well
         if self.system.enter(request, "") is not None:
             raise ModelError(ModelFailure.CROWDED)
+        began = self._clock.monotonic()
+        ended: CallOutcome = "abandoned"  # unless it comes to an end
         try:
             ends = self._clock.monotonic() + seconds_left(self._settings.turn_seconds)
             stream, chunk = await self._begun(asked)
@@ -72,9 +76,14 @@ class ModelClient:
                     yield chunk
                     seconds = min(self._settings.idle_seconds, ends - self._clock.monotonic())
                     chunk = await guarded(stream, seconds)
+                ended = "ok"
             finally:
                 await stream.close()
+        except ModelError as error:
+            ended = "refused" if error.failure in REFUSALS else "failed"
+            raise
         finally:
+            self.system.observe(METHOD, ended, began=began, placed=began)
             self.system.leave(request, "")
 
     async def _begun(self, asked: Json) -> tuple[openai.AsyncStream[ChatCompletionChunk], Json | None]:

@@ -22,8 +22,9 @@ from clients.ocs.places import Places
 from clients.ocs.raw_array import MOST_BUFFERED, RawArray, begin
 from clients.ocs.settings import OcsSettings
 from clients.ocs.shape import Parse
+from clients.ocs.token_places import TokenPlaces, WaitTooLong
 from clients.ocs.wire.members import Json
-from clients.outside_system import NOT_ANSWERED, PROBE_SECONDS, OutsideSystem
+from clients.outside_system import NOT_ANSWERED, PROBE_SECONDS, CallOutcome, OutsideSystem
 from registry.active_request import ACTIVE, ActiveRequest
 from registry.clock import Clock
 from registry.errors import BadRequest, OcsError
@@ -37,8 +38,10 @@ LEAST_FOR_WRITES = 5.0
 
 
 class Progress:
-    """Since when a call is sent (monotonic seconds; None: it has not left), and whether its last attempt was answered."""
+    """Since when a call has a place, and since when it is sent (monotonic seconds; None: it has none, it has not left), and whether its
+    last attempt was answered."""
 
+    placed: float | None = None
     sent: float | None = None
     failed: bool | None = None
 
@@ -53,7 +56,7 @@ class OcsLink:
         token: str,
         clock: Clock,
         *,
-        places: Places | None = None,
+        places: TokenPlaces | None = None,
         owner: str = "",
         system: OutsideSystem | None = None,
     ) -> None:
@@ -66,7 +69,7 @@ class OcsLink:
         self._token = token
         self._mask = Mask(token)
         self._urls: dict[tuple[Version, bool], str] = {}
-        self._places, self._owner = places or Places(settings.concurrency), owner
+        self._places, self._owner = places or TokenPlaces(Places(settings.concurrency), clock), owner
         self._system = system or OutsideSystem("charging_system", clock)
 
     def __repr__(self) -> str:
@@ -143,14 +146,17 @@ class OcsLink:
         found: Done[T] | Fault | None = None
         with suppress(TimeoutError):
             async with timeout(seconds):  # a third of the cost of a cancel scope, once per call
-                found = await self._placed(asked, attempt, progress)
+                found = await self._placed(asked, attempt, progress, seconds)
         now = self._clock.monotonic()
+        overdue = found is None
         if found is None:
             found = outcome.overdue(asked) if progress.sent is not None else self._never_sent(asked, cut=seconds < total)
             if progress.sent is not None and (seconds == total or now - progress.sent >= PROBE_SECONDS):
                 progress.failed = True
         if progress.failed is not None:
             self._system.breaker.ended(self._owner, now, failed=progress.failed)
+        kind = "ok" if isinstance(found, Done) else outcome_of(progress, overdue=overdue)
+        self._system.observe(asked.method, kind, began=started, placed=progress.placed)
         said = "done" if isinstance(found, Done) else found.error.error_code
         LOG.debug("%s: %s after %.3f s", asked.method, said, now - started)
         return found
@@ -159,9 +165,13 @@ class OcsLink:
         """Its time was over before a place was free; `cut`: because its request had less time than a call has."""
         return Fault(outcome.too_late()) if cut else outcome.never_started(self._settings, asked)
 
-    async def _placed(self, asked: Asked, attempt: Attempt[T], progress: Progress) -> Done[T] | Fault:
+    async def _placed(self, asked: Asked, attempt: Attempt[T], progress: Progress, seconds: float) -> Done[T] | Fault:
         """The place is given back when an answer has begun: whoever reads slowly must not keep others from asking."""
-        give_back = await self._places.take(self._owner)
+        try:
+            give_back = await self._places.take(self._owner, seconds)
+        except WaitTooLong as wait:
+            return Fault(outcome.unavailable(self._system.refuse("crowded"), wait.retry_after))
+        progress.placed = self._clock.monotonic()
         try:
             system = self._system
             if system.breaker.is_open and not await system.may_send(self._owner, self._is_answered):
@@ -236,6 +246,13 @@ class OcsLink:
         if found is None:
             found = self._urls[key] = address(self._settings, self._token, version=asked.version, stats=asked.stats)
         return found
+
+
+def outcome_of(progress: Progress, *, overdue: bool) -> CallOutcome:
+    """How a call ended that was not done."""
+    if progress.sent is None:
+        return "not_sent"
+    return "failed" if overdue or progress.failed is not False else "refused"
 
 
 def _as_it_is(value: Json) -> Json:

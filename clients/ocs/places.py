@@ -25,7 +25,7 @@ class Places:
         """A place, however long it takes; what is returned gives it back."""
         if not self.try_take(owner):
             await self._wait(owner)
-        return lambda: self._give_back(owner)
+        return lambda: self.give_back(owner)
 
     async def _wait(self, owner: str) -> None:
         called = anyio.Event()
@@ -35,12 +35,13 @@ class Places:
             await called.wait()
         except BaseException:
             if called.is_set():  # called and cancelled at once
-                self._give_back(owner)
+                self.give_back(owner)
             else:
                 self._leave(owner, called)
             raise
 
-    def _give_back(self, owner: str) -> None:
+    def give_back(self, owner: str) -> None:
+        """The place is free for the next."""
         self._free += 1
         held = self._held.pop(owner) - 1
         if held:

@@ -9,6 +9,7 @@ from clients.ocs.client import Ocs
 from clients.ocs.link import OcsLink
 from clients.ocs.places import Places
 from clients.ocs.settings import OcsSettings
+from clients.ocs.token_places import TokenPlaces, reserved_of
 from clients.outside_system import LEAST_FAILURES, MOST_WAITING, OutsideSystem
 from registry.clock import Clock
 
@@ -27,7 +28,7 @@ class OcsPool:
         self._settings = settings
         self._clock = clock
         self._clients: OrderedDict[tuple[bytes, str], Ocs] = OrderedDict()
-        self._places: WeakValueDictionary[bytes, Places] = WeakValueDictionary()
+        self._places: WeakValueDictionary[bytes, TokenPlaces] = WeakValueDictionary()
 
     def for_token(self, token: str, owner: str = "") -> Ocs:
         """The client that calls with this token for an organisation; all that share the token share its limit, in turns."""
@@ -46,9 +47,16 @@ class OcsPool:
         return self._settings.total_seconds
 
     def _new(self, token: str, digest: bytes, owner: str) -> Ocs:
-        places = self._places.setdefault(digest, Places(self._settings.concurrency))
+        places = self._places.get(digest)
+        if places is None:
+            places = self._places[digest] = self._places_of_token()
         link = OcsLink(self._outbound, self._settings, token, self._clock, places=places, owner=owner, system=self.system)
         return Ocs(link, self._settings)
+
+    def _places_of_token(self) -> TokenPlaces:
+        count = self._settings.concurrency
+        reserved = reserved_of(count)
+        return TokenPlaces(Places(count - reserved), self._clock, reserved=Places(reserved) if reserved else None)
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 
 from clients.http import Outbound
-from clients.outside_system import NOT_ANSWERED, PROBE_SECONDS, OutsideSystem
+from clients.outside_system import NOT_ANSWERED, PROBE_SECONDS, CallOutcome, OutsideSystem
 from clients.payments import outcome
 from clients.payments.fields import Json, Unreadable, rows
 from clients.payments.outcome import Asked, Done, Fault
@@ -43,8 +43,10 @@ LOG = logging.getLogger(__name__)
 
 
 class Progress:
-    """Whether a call was sent, whether some attempt of it may have changed something, and whether the last one was answered."""
+    """When a call had a place (monotonic seconds), whether it was sent, whether some attempt of it may have changed something, and
+    whether the last one was answered."""
 
+    placed: float | None = None
     sent = unsure = False
     failed: bool | None = None
 
@@ -118,16 +120,20 @@ class ProcessorLink:
             seconds = min(total, request.left())
             if seconds <= 0 or (asked.write and seconds < min(LEAST_FOR_WRITES, total)):
                 return outcome.too_late()
-        progress = Progress()
+        progress, began = Progress(), self.system.clock.monotonic()
         found: Done[T] | Fault | None = None
         with anyio.move_on_after(seconds):
             async with self._shares.place(account) as free:  # before anything of it can have been sent
+                progress.placed = self.system.clock.monotonic() if free else None
                 found = await self._placed(account, asked, call, parse, progress) if free else outcome.crowded()
+        overdue = found is None
         if found is None:
             found = outcome.overdue(asked, unsure=progress.unsure)
             progress.failed = True if progress.sent and seconds >= min(total, PROBE_SECONDS) else progress.failed
         if progress.failed is not None:
             self.system.ended(account, failed=progress.failed)
+        kind = "ok" if isinstance(found, Done) else outcome_of(progress, overdue=overdue)
+        self.system.observe(f"{'write' if asked.write else 'read'} {asked.noun}", kind, began=began, placed=progress.placed)
         return found
 
     async def _placed(self, account: str, asked: Asked, call: Call, parse: Callable[[Json], T], progress: Progress) -> Done[T] | Fault:
@@ -187,6 +193,13 @@ class ProcessorLink:
             return Done(parse(answer))
         except Unreadable as why:
             return shapeless(asked, str(why))
+
+
+def outcome_of(progress: Progress, *, overdue: bool) -> CallOutcome:
+    """How a call ended that was not done."""
+    if not progress.sent:
+        return "not_sent"
+    return "failed" if overdue or progress.failed is not False else "refused"
 
 
 def before_execution(fault: Fault) -> bool:

@@ -14,10 +14,12 @@ from storage.calls.replicas import all_know
 from storage.connection import Connection
 from storage.listed import listed, packed
 from storage.schema import ClaimTable, ExpiredKeyTable, IssuanceTable
+from storage.schema_steps import SchemaStepTable
 from storage.statement import Command, Dialect, Query, Value, table, unindexed
 
 CLAIM, EXPIRED, ISSUANCE = table(ClaimTable), table(ExpiredKeyTable), table(IssuanceTable)
-REVISION = "0018"
+STEP = table(SchemaStepTable)
+REVISION = "0019"
 """The schema from which on programs look here before they draw: nothing is swept beside an older one."""
 LEDGER = "issuance"
 """Stands for the operation where a row of the ledger was removed, whose key may be an intent's id."""
@@ -62,6 +64,11 @@ KEEP = Command(
         .values({column.name: sa.bindparam(column.name) for column in EXPIRED.c})
         .on_conflict_do_nothing(index_elements=["digest"])
     )
+)
+CLOSE = Command(
+    sa.update(STEP)
+    .where(STEP.c.revision >= sa.bindparam("revision", type_=sa.Text), STEP.c.works_from < sa.bindparam("revision", type_=sa.Text))
+    .values(works_from=sa.bindparam("revision", type_=sa.Text))
 )
 # An unknown outcome keeps its claim until somebody settles it.
 HAS_AGED = (
@@ -118,9 +125,20 @@ def is_expired(connection: Connection, *, organisation: str, operation: str, key
     return connection.first(FIND, digest=digest_of(organisation, operation, key)) is not None
 
 
+def older_are_gone(connection: Connection, *, now: float) -> bool:
+    """Whether no program runs, or will start, that does not know the small tables. `now`: Unix seconds.
+
+    Choice: the first call closes the database to such programs and says no. One that had just looked whether it may start is a running
+    process by the next call, a minute later.
+    """
+    if connection.run(CLOSE, revision=REVISION):
+        return False
+    return all_know(connection, revision=REVISION, now=now)
+
+
 def sweep_answers(connection: Connection, *, before: float, most: int, now: float) -> int:
     """Remove the oldest stored answers of keys that never expire, and keep the keys; 0 while an older program runs beside."""
-    if not all_know(connection, revision=REVISION, now=now):
+    if not older_are_gone(connection, now=now):
         return 0
     removed = connection.all(REMOVE, before=int(before), most=most)
     if removed:

@@ -13,8 +13,7 @@ from typing import Literal, NamedTuple
 import sqlalchemy as sa
 
 from registry.errors import Conflict
-from storage.calls.expired_keys import LEDGER, REVISION, SweptAnswer, expired, is_expired, keep_expired
-from storage.calls.replicas import all_know
+from storage.calls.expired_keys import LEDGER, SweptAnswer, expired, is_expired, keep_expired, older_are_gone
 from storage.connection import Connection
 from storage.listed import listed, packed
 from storage.schema import ClaimTable, IssuanceTable
@@ -359,7 +358,7 @@ def issuance_of_package(connection: Connection, *, package_id: int) -> IssuanceR
 
 def sweep_issuances(connection: Connection, *, before: float, most: int, now: float) -> int:
     """Remove the oldest rows that ended without an eSIM, and keep their keys; 0 while an older program runs beside. Unix seconds."""
-    if not all_know(connection, revision=REVISION, now=now):
+    if not older_are_gone(connection, now=now):
         return 0
     removed = connection.all(REMOVE, before=before, most=most)
     for row in removed:

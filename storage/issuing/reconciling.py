@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from storage.connection import Connection
 from storage.issuing.issuance import ISSUANCE, OPEN, ROW, IssuanceRow
 from storage.listed import listed, packed
-from storage.statement import Command, Query
+from storage.next_values import next_values
+from storage.statement import Command, Query, unindexed
 
 LEASE_MS = 120_000
 
@@ -40,7 +41,15 @@ class Known(NamedTuple):
 
 
 COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(ISSUANCE.c[name] for name in IssuanceRow._fields)
-UNKNOWN = ISSUANCE.c.state == "outcome_unknown"
+UNKNOWN_STATE: sa.ColumnElement[str] = sa.literal_column("'outcome_unknown'", sa.Text)
+
+
+def unknown(issuance: sa.FromClause) -> sa.ColumnElement[bool]:
+    """In the words of the indexes of just these rows."""
+    return unindexed(issuance.c.state) == UNKNOWN_STATE
+
+
+UNKNOWN = unknown(ISSUANCE)
 IS_DUE = (UNKNOWN, ISSUANCE.c.due_ms <= sa.bindparam("now_ms", type_=sa.BigInteger))
 PICK = (
     sa.select(ISSUANCE.c.organisation, ISSUANCE.c.key)
@@ -56,13 +65,23 @@ CLAIM = Query(
     .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
     .returning(*COLUMNS),
 )
-NEXT_DUE = Query(
-    Place,
-    sa.select(ISSUANCE.c.organisation, ISSUANCE.c.account_id)
-    .where(*IS_DUE)
-    .order_by(ISSUANCE.c.organisation <= sa.bindparam("after", type_=sa.Text), ISSUANCE.c.organisation, ISSUANCE.c.due_ms)
-    .limit(1),
-)
+
+
+def next_due_after() -> sa.Select[str, int]:
+    """The oldest of the organisation that comes next: a step in the index for each, whatever number of rows it has."""
+    place, oldest = next_values(ISSUANCE, "organisation", unknown, "place"), ISSUANCE.alias("oldest")
+    of_place = (unknown(oldest), oldest.c.organisation == place.c.value)
+    due = sa.select(sa.func.min(oldest.c.due_ms)).where(*of_place).correlate(place).scalar_subquery()
+    account = sa.select(oldest.c.account_id).where(*of_place).order_by(oldest.c.due_ms).limit(1).correlate(place).scalar_subquery()
+    return (
+        sa.select(place.c.value.label("organisation"), account.label("account_id"))
+        .where(place.c.value.is_not(None), due <= sa.bindparam("now_ms", type_=sa.BigInteger))
+        .order_by(place.c.value <= sa.bindparam("after", type_=sa.Text), place.c.value)
+        .limit(1)
+    )
+
+
+NEXT_DUE = Query(Place, next_due_after())
 GIVE_UP_LEASE = Command(
     sa.update(ISSUANCE).where(UNKNOWN, ISSUANCE.c.lease == sa.bindparam("token")).values(lease=None, due_ms=sa.bindparam("next_ms"))
 )
@@ -95,13 +114,15 @@ HOLDING = Query(
         ISSUANCE.c.account_id == sa.bindparam("account_id"),
     ),
 )
+OF_ACCOUNT = (ISSUANCE.c.account_id == sa.bindparam("account_id"), ISSUANCE.c.iccid.is_not(None))
+# What has given its eSIM back holds none: of those rows there may be any number, and the newest alone are read.
 GAVE_BACK = Query(
     Known,
-    sa.select(*KNOWN_COLUMNS).where(
-        ISSUANCE.c.account_id == sa.bindparam("account_id"),
-        ISSUANCE.c.state.in_(["rollback_pending", "rolled_back", "rollback_unknown", "released"]),
-        ISSUANCE.c.iccid.is_not(None),
-        ISSUANCE.c.held.is_not(None) | (ISSUANCE.c.updated >= sa.bindparam("since")),
+    sa.union_all(
+        sa.select(*KNOWN_COLUMNS).where(*OF_ACCOUNT, ISSUANCE.c.state.in_(["rollback_pending", "rollback_unknown"])),
+        sa.select(*KNOWN_COLUMNS).where(
+            *OF_ACCOUNT, ISSUANCE.c.state.in_(["rolled_back", "released"]), ISSUANCE.c.updated >= sa.bindparam("since")
+        ),
     ),
 )
 OF_ONE: sa.ColumnElement[bool] = ISSUANCE.c.organisation == sa.func.coalesce(sa.bindparam("of", type_=sa.Text), ISSUANCE.c.organisation)

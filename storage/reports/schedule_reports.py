@@ -87,13 +87,6 @@ class Count(NamedTuple):
     held: int
 
 
-class InState(NamedTuple):
-    """How many reports are in a state."""
-
-    state: str
-    reports: int
-
-
 THIS = sa.bindparam("schedule", type_=sa.Text)
 NOW = sa.bindparam("now_ms", type_=sa.BigInteger)
 HELD = (REPORT.c.id == sa.bindparam("report")) & (REPORT.c.lease == sa.bindparam("held"))
@@ -174,10 +167,6 @@ SHARED = Query(
     .order_by(REPORT.c.id.desc())
     .limit(sa.literal_column("1")),
 )
-# What is due has a time; said as a range, which the index finds, while it would be read from end to end for what is not null.
-UNFINISHED = Query(
-    InState, sa.select(REPORT.c.state, sa.func.count().label("reports")).where(REPORT.c.due_ms >= 0).group_by(REPORT.c.state)
-)
 
 
 def any_due(connection: Connection, *, now_ms: int) -> bool:
@@ -243,8 +232,3 @@ def read_report(connection: Connection, *, schedule: str, organisation: str, rep
 def newest_shared(connection: Connection, *, digest: bytes) -> SharedReportRow | None:
     """The newest report that was made of the schedule with this share link; None when there is none, or no such link."""
     return connection.first(SHARED, digest=digest)
-
-
-def unfinished_reports(connection: Connection) -> dict[str, int]:
-    """How many reports wait, and how many are being made."""
-    return {row.state: row.reports for row in connection.all(UNFINISHED)}

@@ -1,7 +1,7 @@
 """Which keys sealed what a database holds: asked at every start, so two reads of one row for each column. `reseller doctor` counts all."""
 
 import sqlite3
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from threading import Timer
@@ -14,7 +14,7 @@ from storage.address import is_sqlite, sqlite_path
 from storage.connection import Connection
 from storage.outage import outage
 from storage.pragmas import open_file
-from storage.revision import REVISIONS, revision_in
+from storage.revision import Schema, schema_in
 from storage.schema import ClaimTable, IntentTable, OauthClientTable, OrganisationTable, SigningKeyTable, WebhookEndpointTable
 from storage.secrets.sealing import KEY_ID
 from storage.statement import Query, sqlite_dialect, table
@@ -79,25 +79,35 @@ def outermost_key_ids(connection: Connection) -> frozenset[str]:
     return frozenset(key_id for key_id, dot, _ in heads if dot and KEY_ID.fullmatch(key_id))
 
 
+def known(schema: Schema) -> bool:
+    """Whether this program knows its version, or works on it all the same."""
+    return schema.is_spoken or (schema.revision is not None and not schema.is_newer)
+
+
+def spoken(schema: Schema) -> bool:
+    """Whether this program works on it."""
+    return schema.is_spoken
+
+
 def sealed_key_ids(url: str) -> frozenset[str]:
     """The same for a database at an address; none for one that is absent, has no tables, or is a newer program's."""
     return read_closed(url, outermost_key_ids) or frozenset()
 
 
-def read_closed(url: str, read: Callable[[Connection], T], *, known: Collection[str] = REVISIONS) -> T | None:
-    """What `read` returns for the database at an address that no store has open; None for one that is absent or of a revision that is
-    not `known`.
+def read_closed(url: str, read: Callable[[Connection], T], *, fits: Callable[[Schema], bool] = known) -> T | None:
+    """What `read` returns for the database at an address that no store has open; None for one that is absent or whose schema does
+    not fit.
     """
-    return of_sqlite(sqlite_path(url), read, known) if is_sqlite(url) else of_postgres(url, read)
+    return of_sqlite(sqlite_path(url), read, fits) if is_sqlite(url) else of_postgres(url, read)
 
 
-def of_sqlite(path: Path, read: Callable[[Connection], T], known: Collection[str]) -> T | None:
+def of_sqlite(path: Path, read: Callable[[Connection], T], fits: Callable[[Schema], bool]) -> T | None:
     """Of a file, which is not made when it is absent."""
     if not path.exists():
         return None
     with closing(open_file(path, busy_ms=BUSY_MS)) as raw:
         try:
-            return read(Connection(raw, sqlite_dialect())) if revision_in(raw) in known else None
+            return read(Connection(raw, sqlite_dialect())) if fits(schema_in(raw)) else None
         except sqlite3.Error as error:
             raise outage(error) or error from error
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from storage.connection import Connection
 from storage.issuing.issuance import ISSUANCE, UNSETTLED
+from storage.next_values import Rows, next_values
 from storage.shop.order_access import forget_access
 from storage.shop.orders import COLUMNS, JOINED, ORDER, OrderRow
 from storage.statement import Command, Query, Value, unindexed
@@ -26,9 +27,10 @@ class Moved(NamedTuple):
 
 
 class Place(NamedTuple):
-    """An organisation that has something due."""
+    """An organisation that has something due, and since when."""
 
     organisation: str
+    due_ms: int | None
 
 
 class Paid(NamedTuple):
@@ -53,30 +55,46 @@ NOW = sa.bindparam("now", type_=sa.Double)
 THIS: sa.ColumnElement[bool] = ORDER.c.id == sa.bindparam("named")
 MINE: sa.ColumnElement[bool] = THIS & (ORDER.c.lease == sa.bindparam("mine"))
 REFUNDED = ORDER.c.refund.in_(TO_REFUND)
-STATUS = unindexed(ORDER.c.status)
-QUEUED = (
-    STATUS.in_(["pending_payment", "paid"])
-    | ((STATUS == "failed") & REFUNDED)
-    | ((STATUS == "needs_review") & ORDER.c.top_up_of.is_not(None))
-)
-IS_DUE = (ORDER.c.due_ms <= NOW_MS, QUEUED)
-DUE_PLACES = Query(
-    Place, sa.select(ORDER.c.organisation).where(*IS_DUE).group_by(ORDER.c.organisation).order_by(sa.func.min(ORDER.c.due_ms))
-)
+UNPAID_STATUS: sa.ColumnElement[str] = sa.literal_column("'pending_payment'", sa.Text)
+
+
+def unpaid(order: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Pages that nobody has paid and that somebody is to look at. In the words of the index of just these rows, as the next one is."""
+    return order.c.due_ms.is_not(None) & (unindexed(order.c.status) == UNPAID_STATUS)
+
+
+def paid(order: sa.FromClause) -> sa.ColumnElement[bool]:
+    """What has been paid and is not done with."""
+    status = unindexed(order.c.status)
+    queued = (
+        (status == "paid")
+        | ((status == "failed") & order.c.refund.in_(TO_REFUND))
+        | ((status == "needs_review") & order.c.top_up_of.is_not(None))
+    )
+    return order.c.due_ms.is_not(None) & (status != UNPAID_STATUS) & queued
+
+
+def due_in(rows: Rows) -> Query[Place]:
+    """Organisations with something of these rows, and since when the oldest is due: a step in the index for each of them."""
+    place, oldest = next_values(ORDER, "organisation", rows, "place"), ORDER.alias("oldest")
+    due = sa.select(sa.func.min(oldest.c.due_ms)).where(rows(oldest), oldest.c.organisation == place.c.value)
+    found = sa.select(place.c.value.label("organisation"), due.correlate(place).scalar_subquery().label("due_ms"))
+    return Query(Place, found.where(place.c.value.is_not(None)))
+
+
+def pick(rows: Rows) -> sa.ScalarSelect[str]:
+    """The oldest of an organisation that nobody else takes at this moment."""
+    due = (rows(ORDER), ORDER.c.organisation == sa.bindparam("of"), ORDER.c.due_ms <= NOW_MS)
+    found = sa.select(ORDER.c.id).where(*due).order_by(ORDER.c.due_ms, ORDER.c.created, ORDER.c.id)
+    return found.limit(1).with_for_update(skip_locked=True).scalar_subquery()
+
+
+DUE_PLACES = (due_in(paid), due_in(unpaid))
 # Who has paid comes first: pages that nobody paid may be many, and asking about them takes as long as the processor likes.
-UNPAID = sa.case((ORDER.c.status == "pending_payment", 1), else_=0)
-PICK = (
-    sa.select(ORDER.c.id)
-    .where(*IS_DUE, ORDER.c.organisation == sa.bindparam("of"))
-    .order_by(UNPAID, ORDER.c.due_ms, ORDER.c.created, ORDER.c.id)
-    .limit(1)
-    .with_for_update(skip_locked=True)
-    .scalar_subquery()
-)
 CLAIM = Query(
     Moved,
     sa.update(ORDER)
-    .where(ORDER.c.id.in_(PICK))
+    .where(ORDER.c.id == sa.func.coalesce(pick(paid), pick(unpaid)))
     .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
     .returning(ORDER.c.id),
 )
@@ -247,7 +265,11 @@ FORGET = Query(
 
 def due_places(connection: Connection, *, now_ms: int) -> list[str]:
     """Organisations that have something due, the longest waiting first; a read, so that an idle worker never takes the write lock."""
-    return [place.organisation for place in connection.all(DUE_PLACES, now_ms=now_ms)]
+    due: dict[str, int] = {}
+    for place in (place for statement in DUE_PLACES for place in connection.all(statement)):
+        if place.due_ms is not None and place.due_ms <= now_ms:
+            due[place.organisation] = min(place.due_ms, due.get(place.organisation, now_ms))
+    return sorted(due, key=lambda organisation: due[organisation])
 
 
 def claim_order(connection: Connection, *, organisation: str, token: str, now_ms: int) -> OrderRow | None:

@@ -104,13 +104,12 @@ class StorefrontOrderTable(Named, table=True):
         sa.Index("storefront_order_newest", "organisation", "created", "id"),
         sa.Index("storefront_order_buyer", "storefront", "email"),
         sa.Index("storefront_order_top_up", "top_up_of"),
-        sa.Index("storefront_order_due", "due_ms"),
-        sa.Index(
-            "storefront_order_due_of",
-            "organisation",
-            "due_ms",
-            sqlite_where=sa.text("due_ms IS NOT NULL"),
-            postgresql_where=sa.text("due_ms IS NOT NULL"),
+        *(
+            sa.Index(name, "organisation", "due_ms", sqlite_where=sa.text(rows))
+            for name, rows in (
+                ("storefront_order_due_paid", "due_ms IS NOT NULL AND status || '' != 'pending_payment'"),
+                ("storefront_order_due_unpaid", "due_ms IS NOT NULL AND status || '' = 'pending_payment'"),
+            )
         ),
         sa.Index("storefront_order_status", "status", "updated"),
         sa.Index(

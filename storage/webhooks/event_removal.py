@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from registry.ids import first_id
-from storage.calls.replicas import all_know
+from storage.calls.expired_keys import older_are_gone
 from storage.connection import Connection
 from storage.listed import listed, packed
 from storage.schema import DeliveryTable, EventDigestTable, EventTable
@@ -17,8 +17,6 @@ from storage.webhooks.deliveries import Id, remove_attempts
 from storage.webhooks.events import digest_of
 
 DELIVERY, EVENT, DIGEST = table(DeliveryTable), table(EventTable), table(EventDigestTable)
-REVISION = "0018"
-"""The schema from which on programs ask whether an event has been removed before they record it again."""
 
 
 class OldEvent(NamedTuple):
@@ -94,7 +92,7 @@ def sweep_deliveries(connection: Connection, *, before: float, most: int) -> int
 
 def sweep_events(connection: Connection, *, before: float, most: int, now: float) -> int:
     """Remove the oldest events with their deliveries; what may happen once does not happen again. 0 while an older program runs beside."""
-    if not all_know(connection, revision=REVISION, now=now):
+    if not older_are_gone(connection, now=now):
         return 0
     old = connection.all(OLD_EVENTS, last=first_id("evt_", before), most=most)
     if old:

@@ -92,6 +92,7 @@ def new_network(start: int, place: int) -> tuple[Network, Own]:
     """A network of its own for each stage; what organisations make there has numbers that no other stage's network uses."""
     original, line_id, changing = staged(start)
     network = replace(original, **changing.copy())
+    network.forget()  # what it shares with the original otherwise
     # Nor has an eSIM that it draws from stock an ICCID that another stage's network has: all stages have one ledger.
     for number, free in enumerate(stock(network)):
         free.imsis[-1].iccid = f"89883037{place:06d}{number:05d}"

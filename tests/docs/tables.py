@@ -4,20 +4,31 @@ import importlib.util
 import re
 import sys
 from itertools import groupby
+from typing import NotRequired, TypedDict
 
+import yaml
 from annotated_types import Le
+from prometheus_client.core import Metric
 
+from clients.webhooks.private_receivers import PrivateReceivers
 from operations.catalogue import CATALOGUE
+from operations.deps import Build
 from operations.intelligence.sheets.every import SHEETS
-from storage.depth import Depth, Waiting
+from registry.call_signals import CallSignals
+from registry.latency import DELAY_SECONDS, Histogram
+from storage.database_signals import DatabaseSignals, PoolLoad
+from storage.depth import Depth, Waiting, WaitingMails
 from tests.budgets import REST, SECONDS
 from tests.docs.blocks import ROOT
 from tests.spec.ledgers import promises
 from transports.http.connections import Connections
 from transports.http.large_answers import LargeAnswers
+from transports.http.turns import Turns
 from transports.mcp.tools import measure
 from transports.metrics import Served, of_database, of_process, of_server, of_systems
 from transports.settings import PREFIX, Settings
+from transports.signal_metrics import of_calls, of_program, of_stock, of_store, of_upstream_calls
+from transports.signals import HttpSignals
 from transports.tally import Tally
 
 NO_PYTEST = "pytest is missing: `python3 ./run test tests/docs/test_tables.py` once installs the development packages; then try again"
@@ -29,7 +40,11 @@ def settings_table() -> str:
     for name, field in Settings.model_fields.items():
         secret = hasattr(field.default, "get_secret_value")
         default = (
-            "" if secret or field.default in (None, "", ()) else str(field.default).lower() if name in BOOLEANS else str(field.default)
+            ""
+            if secret or field.default in (None, "", (), PrivateReceivers())
+            else str(field.default).lower()
+            if name in BOOLEANS
+            else str(field.default)
         )
         rows.append(f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if default else ''} | {field.description} |")
     return "\n".join(rows)
@@ -61,15 +76,54 @@ def budgets_table() -> str:
     return "\n".join([*rows, f"| any other, and the files beside them | {REST:g} |"])
 
 
+Rule = TypedDict(
+    "Rule", {"alert": str, "expr": str, "for": NotRequired[str], "labels": dict[str, str], "annotations": dict[str, str]}, total=True
+)
+"""An alert of ops/alerts.yaml."""
+
+
+def alerts() -> list[Rule]:
+    """All of them, in the order of the file."""
+    return [rule for group in yaml.safe_load((ROOT / "ops" / "alerts.yaml").read_text())["groups"] for rule in group["rules"]]
+
+
+def metric_families() -> list[Metric]:
+    """Every metric, without samples."""
+    nothing = Depth(Waiting(0, 0, 0, 0, None), WaitingMails(0, None), None, {}, {}, {}, {}, {}, None)
+    served = Served(LargeAnswers(), Connections(1, 1), HttpSignals(), Turns(lambda: 0.0))
+    return [
+        *of_calls(CallSignals()),
+        *of_server(served),
+        *of_upstream_calls([]),
+        *of_systems([]),
+        *of_database(nothing, 0),
+        *of_store(DatabaseSignals(), PoolLoad()),
+        *of_stock([]),
+        *of_process(Tally(("retention",))),
+        *of_program(Histogram(DELAY_SECONDS), Build("", "")),
+    ]
+
+
 def metrics_table() -> str:
     """Every metric, as it explains itself."""
-    nothing = Depth(Waiting(0, 0, 0, None), 0, {}, {}, {}, {}, {}, None)
     rows = ["| Metric | Labels | Kind | Meaning |", "|---|---|---|---|"]
-    served = Served(LargeAnswers(), Connections(1, 1))
-    for each in (*of_database(nothing, 0), *of_process(Tally(("retention",))), *of_systems([]), *of_server(served)):
+    for each in metric_families():
         labels = ", ".join(f"`{name}`" for name in vars(each).get("_labelnames", ()))
         name = f"{each.name}_total" if each.type == "counter" else each.name
         rows.append(f"| `{name}` | {labels} | {each.type} | {each.documentation} |")
+    return "\n".join(rows)
+
+
+def alerts_table() -> str:
+    """What each alert means, and what is to be done."""
+    rows = ["| Alert | Fires when | For | It means | Do |", "|---|---|---|---|---|"]
+    for rule in alerts():
+        told = rule["annotations"]
+        link = told["runbook"].removeprefix("docs/").removeprefix("guide-operators.md")
+        when = rule["expr"].replace("|", "\\|")
+        rows.append(
+            f"| `{rule['alert']}` | `{when}` | {rule.get('for', 'at once')} | {told['summary']} | {told['action']} ([more]({link})) |"
+        )
     return "\n".join(rows)
 
 
@@ -101,7 +155,7 @@ TABLES = {
     "CONTRIBUTING.md": [("budgets", budgets_table)],
     "docs/settings.md": [("settings", settings_table)],
     "docs/guide-agents.md": [("toolsets", toolsets_table)],
-    "docs/guide-operators.md": [("metrics", metrics_table)],
+    "docs/guide-operators.md": [("metrics", metrics_table), ("alerts", alerts_table)],
     "docs/intelligence.md": [("composites", composites_table)],
     "docs/security.md": [("promises", promises_table)],
 }

@@ -15,7 +15,6 @@ import typer
 from tests.databases import NO_POSTGRES, migrated_postgres, postgres_url
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import done, find, shell
-from tests.docs.tables import metrics_table
 from tests.replicas.cluster import KEYS, free_port
 from tests.replicas.test_replicas import until
 from tests.running import Running
@@ -152,11 +151,3 @@ def test_the_commands_that_are_named_are_there() -> None:
     app: Any = typer.main.get_command(make_app(["all"]))
     assert len(named) > 20
     assert [each for each in named if each[1] not in app.commands[each[0]].commands] == []
-
-
-def test_alerts_name_metrics_and_states_that_there_are() -> None:
-    told = TEXT[TEXT.index("Thresholds to begin with") : TEXT.index("## What to do when")]
-    known = set(re.findall(r"`(reseller_\w+)`", metrics_table()))
-    assert set(re.findall(r"reseller_\w+", told)) <= known
-    for states in re.findall(r"of `(\w+)`(?: or `(\w+)`)? is above 0", told):
-        assert all(state in (ROOT / "storage" / "depth.py").read_text() for state in states if state)

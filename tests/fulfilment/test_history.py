@@ -24,7 +24,8 @@ async def test_a_payment_that_is_told_again_after_every_sweep_draws_nothing(on_b
     assert shop.added() == 1
 
     shop.world.clock.advance(YEAR)
-    await retention(shop.world.store, shop.world.clock, SHORTEST).run()
+    for _ in range(2):  # the first run only closes the database to older programs
+        await retention(shop.world.store, shop.world.clock, SHORTEST).run()
     for session in sessions:
         assert not await take(floor, session)
     await floor.work(3, every=60)
@@ -41,7 +42,8 @@ async def test_an_order_that_failed_is_refunded_once_and_never_drawn_after_a_swe
     session = await session_of(floor, order)
     assert (await floor.row(order)).status == "failed"
     shop.world.clock.advance(YEAR)
-    await retention(shop.world.store, shop.world.clock, SHORTEST).run()
+    for _ in range(2):  # the first run only closes the database to older programs
+        await retention(shop.world.store, shop.world.clock, SHORTEST).run()
     assert not await take(floor, session)
     await floor.work(3, every=60)
     assert (floor.draws(), floor.refunds()) == (1, [1000])

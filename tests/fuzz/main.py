@@ -12,7 +12,7 @@ from pathlib import Path
 from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from tests import ramdisk
-from tests.fuzz import loop, outage
+from tests.fuzz import accounts, loop, outage
 from tests.fuzz.engine import STEPS, Plan, Verdict, fuzz
 from tests.fuzz.furnished import KINDS
 from tests.fuzz.machines import MACHINES, play
@@ -134,6 +134,8 @@ def main(arguments: list[str]) -> int:
         return loop.main(arguments[1:])
     if arguments[:1] == ["outage"]:
         return outage.main(arguments[1:])
+    if arguments[:1] == ["accounts"]:
+        return accounts.main(arguments[1:])
     given = reader().parse_args(arguments)
     unknown = set(given.parts) - set(PARTS)
     if unknown:

@@ -47,6 +47,7 @@ def test_a_request_is_one_line_of_json() -> None:
     assert orjson.loads(written.text()) == snapshot(
         {
             "time": "2027-01-15T12:00:00.000Z",
+            "level": "info",
             "request_id": "req_1",
             "method": "GET",
             "path": "/v1/notes/{name}",
@@ -56,8 +57,21 @@ def test_a_request_is_one_line_of_json() -> None:
             "surface": "http",
             "organisation": "org_1",
             "code": "",
+            "client": "",
+            "key": "",
         }
     )
+
+
+def test_a_line_has_the_level_of_its_status_and_what_a_proxy_calls_the_request() -> None:
+    levels = list[str]()
+    for status in (200, 404, 429, 500, 502, 503, 504):
+        written = Written()
+        written.logs.request(LINE._replace(status=status, client="203.0.113.9", key="key_1", client_request_id="edge-1", trace="ab" * 16))
+        record = orjson.loads(written.text())
+        levels.append(record["level"])
+        assert [record[name] for name in ("client", "key", "client_request_id", "trace")] == ["203.0.113.9", "key_1", "edge-1", "ab" * 16]
+    assert levels == ["info", "info", "info", "error", "warning", "warning", "warning"]
 
 
 def test_a_person_at_a_terminal_gets_one_short_line_at_once() -> None:

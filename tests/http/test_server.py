@@ -22,6 +22,7 @@ from transports.http.asgi import App, Receive, Scope, Send
 from transports.http.connections import PROBES, Connections
 from transports.http.deadlines import Deadlines
 from transports.http.inner import Inner
+from transports.http.network import LOOPBACK, Network
 from transports.http.serve import MissingPackage, bind, make_server, port_of, require_packages, run, serve
 from transports.logs import Logs
 
@@ -377,6 +378,17 @@ async def test_connections_of_trusted_proxies_are_neither_capped_nor_closed(worl
             assert (await asyncio.wait_for(reader.readline(), 60)).startswith(b"HTTP/1.1 200")
         assert (len(server.connections), server.connections.ended.total()) == (5, 0)
         await close(held)
+
+
+@pytest.mark.parametrize(("deadlines", "trusted"), [(Deadlines(keep_alive_of_proxies=1), LOOPBACK), (Deadlines(keep_alive=1), ())])
+async def test_a_trusted_proxys_idle_connection_is_kept_for_a_time_of_its_own(
+    world: World, deadlines: Deadlines, trusted: tuple[Network, ...]
+) -> None:
+    async with serving(world.door, world, deadlines, Connections(4, 4, trusted=trusted)) as server:
+        reader, writer = await server.connect()
+        writer.write(GET)
+        assert (await asyncio.wait_for(reader.read(), 12)).startswith(b"HTTP/1.1 200")  # all, which is until it is closed
+        writer.close()
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,13 @@ import pytest
 import sqlalchemy as sa
 
 from clients.sandbox.ocs.faults import Fault
-from storage.calls.expired_keys import EXPIRED
+from storage.calls.expired_keys import EXPIRED, REVISION
 from storage.calls.replicas import leave
 from storage.connection import Connection
+from storage.migrate import current_schema
 from storage.schema import IntentTable, ReplicaTable, UsageRecordTable
 from storage.statement import Command, Query, table
+from tests.databases import sqlite_url
 from tests.issuance.stage import DRAW, INTENTS, Stage, open_stage
 from tests.issuance.test_live_intents import PRODUCTS
 from tests.setup.signing_up import BOTH, address_of
@@ -74,7 +76,8 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
 async def sweep(stage: Stage, days: float = 31) -> None:
     """So many days later everything is removed that may be."""
     await stage.live_on(days * DAY)
-    await retention(stage.world.store, stage.world.clock, SHORTEST).run()
+    for _ in range(2):  # the first run only closes the database to older programs
+        await retention(stage.world.store, stage.world.clock, SHORTEST).run()
 
 
 def code(answer: httpx.Response) -> tuple[int, str]:
@@ -130,6 +133,17 @@ async def test_no_key_of_a_call_that_draws_or_stores_is_ever_free_again(stage: S
     assert "stock" not in await stage.states()
     assert code(await stage.issue("stock")) == EXPIRED_ANSWER
     assert stage.dispatches() == dispatches
+
+
+async def test_no_older_program_starts_where_keys_have_been_removed(tmp_path: Path) -> None:
+    async with open_stage(tmp_path) as stage:
+        url = sqlite_url(tmp_path)
+        assert current_schema(url).works_from == "0015"
+        await stage.live_on(0)
+        await retention(stage.world.store, stage.world.clock).run()
+        assert current_schema(url).works_from == "0015"  # nothing is to be removed
+        await sweep(stage, 0)
+        assert current_schema(url).works_from == REVISION
 
 
 async def test_a_key_that_failed_draws_nothing_after_its_row_was_removed(stage: Stage) -> None:

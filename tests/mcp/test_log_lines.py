@@ -22,10 +22,10 @@ async def test_a_line_tells_the_tool_its_organisation_and_its_refusal(tmp_path: 
         ):
             assert (await house.post(message, secret=pro.secret)).status_code == 200
         assert (await house.post(request("tools/list"), secret="ak_wrong")).status_code == 401
-        told = [(line.surface, line.operation, line.organisation, line.code, line.status) for line in house.world.lines]
+        told = [(line.surface, line.operation, line.organisation, line.key, line.code, line.status) for line in house.world.lines]
         assert told == [
-            ("mcp", "create_note", pro.organisation, "", 200),
-            ("mcp", "get_note", pro.organisation, "not_found", 200),
-            ("inner", "", "", "", 200),
-            ("inner", "", "", "", 401),
+            ("mcp", "create_note", pro.organisation, pro.key_id, "", 200),
+            ("mcp", "get_note", pro.organisation, pro.key_id, "not_found", 200),
+            ("inner", "", "", "", "", 200),
+            ("inner", "", "", "", "", 401),
         ]

@@ -261,5 +261,5 @@ def test_a_status_with_two_bodies_offers_both() -> None:
 def test_retry_after_stands_where_repeating_helps() -> None:
     responses = document()["components"]["responses"]
     assert sorted(name for name, response in responses.items() if "Retry-After" in response["headers"]) == snapshot(
-        ["Conflict", "ConflictOrOcsConflictOrOrgNotConnected", "QuotaExceeded", "StoreUnavailable"]
+        ["Conflict", "ConflictOrOcsConflictOrOrgNotConnected", "OcsUnavailableOrStoreUnavailable", "QuotaExceeded", "StoreUnavailable"]
     )

@@ -26,7 +26,7 @@ from tests.simulation.receivers import Receivers
 from tests.simulation.replica import Outside
 from tests.simulation.store import StoreFaults
 from tests.simulation.tenants import TEMPLATES, Tenants, prepare
-from tests.simulation.upstream_faults import UpstreamFaults
+from tests.simulation.upstream_faults import UpstreamFaults, draw_outages
 
 HEALING_ROUNDS = 400
 LOOKS = 12
@@ -94,7 +94,9 @@ class Episode:
             provider=Provider(lambda: NOON + loop.time(), stock, TEMPLATES, rng),
             receivers=Receivers(rng, 0.0 if calm else 0.4 * rng.random()),
             store_faults=StoreFaults(rng, 0.0 if calm else 0.15 * rng.random() ** 2),
-            upstream_faults=UpstreamFaults(rng, 0.0 if calm else 0.8 * rng.random()),
+            upstream_faults=UpstreamFaults(
+                rng, 0.0 if calm else 0.8 * rng.random(), outages=[] if calm else draw_outages(Random(f"outage {seed}"))
+            ),
             points=CrashPoints({} if calm else draw_points(rng, int(rng.random() * 3)), self._died),
             keyring=tenants.keyring,
             slow_reads=rng.random() < 0.5,
@@ -150,6 +152,7 @@ class Episode:
         """Nothing fails any more: old and new processes settle what is left, however long it takes, and everybody asks once more."""
         outside = self.outside
         outside.store_faults.rate = outside.upstream_faults.rate = outside.receivers.rate = 0.0
+        outside.upstream_faults.outages = ()
         outside.points.spare()
         self.machines.heal()
         if self.market is not None:

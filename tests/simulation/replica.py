@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import orjson
 
+from clients.breaker import CircuitBreaker
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.pool import OcsPool
 from clients.ocs.settings import OcsSettings
@@ -86,6 +87,8 @@ class Outside:
     """Where something is sold."""
     calls: dict[str, int] = field(default_factory=dict[str, int])
     """The number in the history that stands for an order of a shop, which nobody calls for."""
+    breakers: list[CircuitBreaker] = field(default_factory=list[CircuitBreaker])
+    """Of every process there was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,7 @@ class Replica:
             ocs_token=TOKEN,
         )
         self.deps = deps
+        outside.breakers.append(deps.ocs.system.breaker)
         chores = [recovery(store, clock), reconciliation(deps, report), *([] if pays is None else shop_chores(deps, report))]
         self.worker = Worker(store=store, keyring=keyring, sender=sender, clock=clock, ids=ids, report=report, chores=chores)
         self.pipeline = Pipeline(

@@ -55,7 +55,7 @@ class SimRoad:
         write = name in WRITES
         if write:
             self._points.reach("before_send", self._process)
-        fault = self._faults.draw(write)
+        fault = self._faults.draw(write, self._loop.time())
         if fault == "refused":
             raise ConnectionRefusedError
         answer: Future[SimArrived] = self._loop.create_future()
@@ -91,7 +91,7 @@ class SimRoad:
         A duplicate is of an answer that has arrived before and tells something: were those of two like calls exchanged, or a bare
         refusal told twice, nobody could see it.
         """
-        if answer.done() or fault == "lost" or not self._process.alive:
+        if answer.done() or fault in ("lost", "hanging") or not self._process.alive:
             return
         if fault in ("reset_before", "reset_after"):
             answer.set_exception(ConnectionResetError())

@@ -11,6 +11,7 @@ from operations.services.issuing import ledger
 from registry.errors import StoreUnavailable
 from storage.calls.entries import begin, close, conclude, settle, settle_result
 from storage.connection import Connection
+from storage.database_signals import DatabaseSignals, PoolLoad
 from storage.outage import outage
 from storage.statement import sqlite_dialect
 from tests.databases import migrated_file
@@ -118,6 +119,7 @@ class SimStore:
     """A replica's way to the disk. Every transaction is one piece; between them anything may happen."""
 
     dialect_name = "sqlite"
+    pool_load = PoolLoad()
 
     def __init__(
         self,
@@ -135,7 +137,7 @@ class SimStore:
 
         `calls`: the numbers of what the worker sends without a call, by its key in the ledger.
         """
-        self._calls = calls
+        self._calls, self.signals = calls, DatabaseSignals()
         self._loop, self._disk, self._process, self._draw = loop, disk, process, rng.random
         self._faults, self._slow_reads, self._points = faults, slow_reads, points or CrashPoints({})
 

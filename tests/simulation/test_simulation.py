@@ -47,6 +47,7 @@ def beginning(stage: Stage) -> Beginning:
     def look(episode: Episode) -> None:
         outside = episode.outside
         begun.met.update(outside.upstream_faults.counts | outside.store_faults.counts)
+        begun.met["open breaker"] += sum(sum(breaker.opened.values()) > 0 for breaker in outside.breakers)
         begun.met.update(record.key.key for record in episode.history.records if record.kind == "crash")
         begun.met.update(row.state for row in ([] if episode.ending is None else episode.ending.rows))
         if episode.market is not None:
@@ -96,7 +97,8 @@ def test_another_process_with_another_order_of_sets_has_the_same_history(stage: 
 
 def test_the_episodes_meet_every_fault_every_crash_point_and_every_end_of_a_row(beginning: Beginning) -> None:
     """Else the promises would hold because nothing happens."""
-    assert {*WEIGHTS, *STORE_FAULTS, *POINTS, *ENDS} - beginning.met.keys() == {"released"}  # nobody frees what is ours past us
+    assert {*WEIGHTS, "outage", *STORE_FAULTS, *POINTS, *ENDS} - beginning.met.keys() == {"released"}  # nobody frees what is ours past us
+    assert beginning.met["open breaker"] > 5
 
 
 def test_the_episodes_that_sell_meet_every_fault_of_payments_and_every_end_of_a_sale(beginning: Beginning) -> None:

@@ -1,8 +1,8 @@
 """What goes wrong between us and the charging system, drawn from the seed per call."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Literal
+from typing import Literal, NamedTuple
 
 UpstreamFault = Literal[
     "refused",
@@ -11,6 +11,7 @@ UpstreamFault = Literal[
     "lost",
     "late_reply",
     "late_effect",
+    "hanging",
     "duplicate",
     "http_before",
     "http_after",
@@ -27,7 +28,19 @@ UpstreamFault = Literal[
     "code14",
 ]
 WITHOUT_EFFECT = frozenset(
-    {"refused", "reset_before", "http_before", "garbage_before", "empty_before", "code18_before", "code100", "code3", "code6", "code14"}
+    {
+        "refused",
+        "hanging",
+        "reset_before",
+        "http_before",
+        "garbage_before",
+        "empty_before",
+        "code18_before",
+        "code100",
+        "code3",
+        "code6",
+        "code14",
+    }
 )
 """The call does nothing there."""
 CODES: Mapping[str, int] = {"code18_before": 18, "code18_after": 18, "code100": 100, "code3": 3, "code6": 6, "code14": 14}
@@ -58,11 +71,27 @@ LATEST_EFFECT = 600.0
 LATEST_REPLY = 3600.0
 
 
-class UpstreamFaults:
-    """Draws a fault per call; reads fail more rarely than writes, or nothing would ever be tried."""
+class Outage(NamedTuple):
+    """A time in which no call is answered, by the episode's seconds: each is refused, or hangs without an effect."""
 
-    def __init__(self, rng: Random, rate: float, weights: Mapping[UpstreamFault, int] = WEIGHTS) -> None:
-        self.rng, self.rate = rng, rate
+    begins: float
+    ends: float
+    fault: UpstreamFault
+
+
+def draw_outages(rng: Random) -> list[Outage]:
+    """Half of the episodes have one in their first minutes."""
+    if rng.random() < 0.5:
+        return []
+    begins = rng.random() * 30
+    return [Outage(begins, begins + 3 + rng.random() * 60, "refused" if rng.random() < 0.5 else "hanging")]
+
+
+class UpstreamFaults:
+    """Draws a fault per call; reads fail more rarely than writes, or nothing would ever be tried. In an outage all fail."""
+
+    def __init__(self, rng: Random, rate: float, weights: Mapping[UpstreamFault, int] = WEIGHTS, outages: Sequence[Outage] = ()) -> None:
+        self.rng, self.rate, self.outages = rng, rate, outages
         self._kinds: list[UpstreamFault] = [*weights]
         self._weights = list(weights.values())
         self.counts: dict[str, int] = {}
@@ -72,8 +101,12 @@ class UpstreamFaults:
         self.rate, self._weights = 1.0, [1]
         self._kinds[:] = [fault]
 
-    def draw(self, write: bool) -> UpstreamFault | None:
+    def draw(self, write: bool, now: float = 0.0) -> UpstreamFault | None:
         """The fault of the next call."""
+        for outage in self.outages:
+            if outage.begins <= now < outage.ends:
+                self.counts["outage"] = self.counts.get("outage", 0) + 1
+                return outage.fault
         if self.rng.random() >= (self.rate if write else self.rate / 4):
             return None
         fault = self.rng.choices(self._kinds, self._weights)[0]

@@ -13,9 +13,11 @@ from storage.calls.claims import SWEEP
 from storage.calls.expired_keys import REMOVE as REMOVE_CLAIMS
 from storage.issuing.intents import OLD as OLD_INTENTS
 from storage.issuing.issuance import REMOVE as REMOVE_ISSUANCES
+from storage.issuing.reconciling import CLAIM as CLAIM_UNKNOWN
+from storage.issuing.reconciling import GAVE_BACK, NEXT_DUE
 from storage.shop.order_lists import OF_BUYER
 from storage.shop.order_queue import CLAIM, DUE_PLACES, FELL, MADE, NEVER_MADE
-from storage.statement import Statement, sqlite_dialect
+from storage.statement import Query, Statement, sqlite_dialect
 from storage.webhooks.event_removal import OLD_DELIVERIES, OLD_EVENTS
 from storage.webhooks.events import LIST_OF_INTENT
 from tests.databases import migrated_sqlite
@@ -88,8 +90,31 @@ def test_what_has_ended_is_found_by_when_it_ended(raw: sqlite3.Connection) -> No
 
 
 def test_the_next_order_of_an_organisation_is_found_among_those_that_are_due(raw: sqlite3.Connection) -> None:
-    assert "SEARCH storefront_order USING INDEX storefront_order_due_of (organisation=? AND due_ms<?)" in plan(raw, CLAIM)
-    assert plan(raw, DUE_PLACES)[0] == "SCAN storefront_order USING INDEX storefront_order_due_of"
+    for index, statement in zip(("storefront_order_due_paid", "storefront_order_due_unpaid"), DUE_PLACES, strict=True):
+        assert f"SEARCH storefront_order USING INDEX {index} (organisation=? AND due_ms>? AND due_ms<?)" in plan(raw, CLAIM)
+        assert f"SEARCH following USING INDEX {index} (organisation>?)" in plan(raw, statement)
+        assert f"SEARCH oldest USING INDEX {index} (organisation=? AND due_ms>?)" in plan(raw, statement)
+
+
+def test_what_is_to_be_settled_is_found_by_organisation_and_what_was_given_back_by_when(raw: sqlite3.Connection) -> None:
+    assert "SEARCH following USING INDEX issuance_unknown_of (organisation>?)" in plan(raw, NEXT_DUE)
+    assert "SEARCH issuance USING INDEX issuance_unknown_of (organisation=? AND account_id=? AND due_ms<?)" in plan(raw, CLAIM_UNKNOWN)
+    assert "SEARCH issuance USING INDEX issuance_account (account_id=? AND state=? AND updated>?)" in plan(raw, GAVE_BACK)
+
+
+COUNTED = {name: held for name, held in vars(import_module("storage.depth")).items() if isinstance(held, Query) and name != "LOCK_WAITS"}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_waits_or_has_failed_is_counted_by_an_index_and_up_to_a_limit(raw: sqlite3.Connection, name: str) -> None:
+    text = COUNTED[name].text(DIALECT)
+    reads = [
+        step
+        for step in plan(raw, COUNTED[name])
+        if re.search(r"(SEARCH|SCAN) (delivery|issuance|mail|storefront_order|intelligence)", step)
+    ]
+    assert reads and all(" INDEX " in step for step in reads)
+    assert len(re.findall(r"\blimit\b", text.sql, re.IGNORECASE)) == len(reads)
 
 
 def test_the_events_of_an_intent_are_found_by_the_intent(raw: sqlite3.Connection) -> None:

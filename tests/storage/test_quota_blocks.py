@@ -11,6 +11,7 @@ import pytest
 from registry.ports import Period
 from storage.calls.quota import QuotaBlocks
 from storage.connection import Connection
+from storage.database_signals import DatabaseSignals, PoolLoad
 from storage.pragmas import open_file
 from storage.statement import sqlite_dialect
 from tests.databases import migrated_sqlite
@@ -26,9 +27,11 @@ class PromptStore:
     """A database that answers in the tick in which it is asked, as fast as one can."""
 
     dialect_name = "sqlite"
+    pool_load = PoolLoad()
 
     def __init__(self, folder: Path) -> None:
         migrated_sqlite(folder)
+        self.signals = DatabaseSignals()
         self._file = open_file(folder / "service.db", busy_ms=1000)
         self._connection = Connection(self._file, sqlite_dialect())
 

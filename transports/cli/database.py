@@ -41,7 +41,7 @@ def upgrade(data: Data = None) -> None:
         done = migrate(settings.store_url)
     except SchemaMismatch as wrong:
         raise Failure(str(wrong), exit_code=3) from None
-    print_line(f"upgraded to {HEAD}" if done else f"already at {HEAD}")
+    print_line(f"upgraded to {HEAD}" if done else f"already at {current_revision(settings.store_url)}")
 
 
 @database_app.command("backup")

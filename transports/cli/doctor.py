@@ -15,7 +15,7 @@ import typer
 from registry.clock import SystemClock
 from registry.errors import Refusal
 from storage.capacity import BESIDE_POOL, BESIDE_POOL_OF_WORKER, capacity
-from storage.migrate import HEAD, SchemaMismatch, current_revision, refuse_unknown
+from storage.migrate import HEAD, SchemaMismatch, current_schema, refuse_unknown
 from storage.unreachable import NotUtf8
 from transports.cli.certificate_check import identity
 from transports.cli.encryption_check import keyring
@@ -93,8 +93,8 @@ def database(settings: Settings) -> Finding:
     """Reachable, and at which schema version."""
     shown = str(settings.data / "service.db") if settings.embedded else "PostgreSQL"
     try:
-        revision = current_revision(settings.store_url)
-        refuse_unknown(revision)
+        schema = current_schema(settings.store_url)
+        refuse_unknown(schema)
     except SchemaMismatch as error:
         return Finding("database", f"{shown}: {error}", "run the newer program, or put an older backup back: reseller db restore FILE")
     except NotUtf8 as error:
@@ -102,8 +102,13 @@ def database(settings: Settings) -> Finding:
     except (Refusal, sqlite3.Error, OSError) as error:
         way = "the directory's permissions and free space" if settings.embedded else "SERVICE_DATABASE_URL, and that the server runs"
         return Finding("database", f"{shown}: {error}", f"check {way}")
+    revision = schema.revision
     if revision == HEAD:
         return Finding("database", f"{shown}, schema {revision}")
+    if schema.is_newer:
+        return Note("database", f"{shown}, schema {revision} of a newer program, which this one works on: finish the upgrade")
+    if schema.is_spoken:
+        return Note("database", f"{shown}, schema {revision}, the one before {HEAD}: run reseller db upgrade")
     if revision is None and settings.embedded:
         if not (settings.data / "service.db").exists():
             return Note("database", f"none in {settings.data.absolute()}, {ELSEWHERE}")

@@ -9,7 +9,7 @@ from registry.errors import Refusal
 from registry.ids import SystemIds
 from storage.calls.replicas import ReplicaKeys, running_keys
 from storage.connection import Connection
-from storage.migrate import HEAD, SchemaMismatch, current_revision
+from storage.migrate import SchemaMismatch, current_schema
 from storage.secrets.rekey import count_of_key, count_sealed
 from storage.store import open_store
 from transports.cli.finding import Finding, Note
@@ -32,7 +32,7 @@ def keyring(settings: Settings) -> Iterator[Finding]:
             yield Finding("keyring", f"{path} can be read by others", f"chmod 600 {path}")
             return
         _, ring = checked_keyring(settings, ids)
-        if current_revision(settings.store_url) == HEAD:
+        if current_schema(settings.store_url).is_spoken:
             yield from against_database(settings.store_url, ring.key_ids)
     except BadSettings as wrong:
         yield Finding("keyring", str(wrong), PUT_BACK)

@@ -40,7 +40,10 @@ async def metrics_of(service: "Service", bound: socket.socket | None, served: "S
         return
     from transports.metrics import Metrics  # only where they are on: start-up time
     from transports.metrics_door import metrics_door
+    from transports.signals import LoopDelay, ProcessSignals
 
-    metrics = Metrics(service.store, service.clock, service.worker.tally, served, service.systems)
-    async with metrics_door(metrics, service.readiness, bound):
+    deps = service.pipeline.deps
+    process = ProcessSignals(service.pipeline.signals, deps.stock, LoopDelay(service.clock), deps.build)
+    metrics = Metrics(service.store, service.clock, service.worker.tally, served, service.systems, process)
+    async with process.delay.watched(), metrics_door(metrics, service.readiness, bound):
         yield

@@ -1,7 +1,11 @@
 """A process's log before it can be opened: it masks the keyring, which is known only once the service is built."""
 
+from collections.abc import Callable
+from typing import TextIO
+
 from pydantic import SecretStr
 
+from registry.clock import SystemClock
 from transports.logs import Logs
 from transports.settings import Settings
 
@@ -19,6 +23,10 @@ class OpeningLog:
             self._waiting.append(text)
         else:
             self._logs.note(text)
+
+    def early(self, settings: Settings, stderr: TextIO, to_person: Callable[[str], None]) -> Callable[[str], None]:
+        """Says at once what cannot wait for the keyring: to a person at a terminal as it is, else as a line, like all others."""
+        return to_person if stderr.isatty() else Logs(stderr.buffer.write, SystemClock(), secrets=loaded_secrets(settings, "")).note
 
     def open(self, logs: Logs) -> None:
         """From here on notes are written at once."""

@@ -64,17 +64,19 @@ async def serve_on(bound: socket.socket, scraped: socket.socket | None, settings
     from transports.http.deadlines import Deadlines
     from transports.http.serve import make_server, port_of
     from transports.logs import Logs
+    from transports.process_log import log_process_output
     from transports.service import build_service
 
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host
     opening = OpeningLog()
-    await wait_for_start(settings.store_url, to_stderr)
+    await wait_for_start(settings.store_url, opening.early(settings, sys.stderr, to_stderr))
     service = build_service(settings, f"http://{shown}:{port_of(bound)}", report=opening.note)
     secrets = loaded_secrets(settings, service.keyring_text)
     human = settings.log == "auto" and sys.stderr.isatty()
     logs = Logs((lambda lines: None) if settings.log == "off" else sys.stderr.buffer.write, service.clock, secrets=secrets, human=human)
     opening.open(logs)
+    log_process_output(logs)
     demos: list[Demo | None] = []
     app = Application(service, logs, started=demos.append)
     deadlines = Deadlines(concurrency=settings.limit_concurrency)
@@ -106,7 +108,7 @@ def served_by(app: "Application", connections: "Connections") -> "Served":
     """What the metrics read of the server."""
     from transports.metrics import Served  # only where metrics are on: start-up time
 
-    return Served(app.http.large, connections)
+    return Served(app.http.large, connections, app.requests, app.http.turns)
 
 
 def strict_transport(settings: Settings, base_url: str) -> tuple[tuple[str, str], ...]:

@@ -37,14 +37,16 @@ async def work(settings: Settings, scraped: socket.socket | None) -> None:
     from transports.cli.opening_log import OpeningLog, loaded_secrets
     from transports.http.serve import listen_to_libraries, settle_memory
     from transports.logs import Logs
+    from transports.process_log import log_process_output
     from transports.service import build_service
 
     opening = OpeningLog()
-    await wait_for_start(settings.store_url, to_stderr)
+    await wait_for_start(settings.store_url, opening.early(settings, sys.stderr, to_stderr))
     service = build_service(settings, "http://127.0.0.1:8000", report=opening.note, apart=True)
     secrets = loaded_secrets(settings, service.keyring_text)
     logs = Logs(sys.stderr.buffer.write, service.clock, secrets=secrets, human=sys.stderr.isatty())
     opening.open(logs)
+    log_process_output(logs)
     listen_to_libraries(logs)
     await service.start(seed=False)
     await service.readiness.look()

@@ -18,17 +18,20 @@ CALLED = "called"
 OVERLOADED = "overloaded"
 """Set by the protocol: the refusal of everything but a probe, where the server or the client's network is at its limit."""
 
+CORRELATION = "correlation"
+"""Set in front of the door, behind a trusted proxy alone: by which names the request is known outside."""
 LARGE_ANSWERS = "large_answers"
 """Set by the door for inner applications: counts answers above 1 MB."""
 
 
 class Called(NamedTuple):
-    """What was called, for whom, and the code of the refusal if it was refused."""
+    """What was called, for whom, the code of the refusal if it was refused, and the id of the credential."""
 
     surface: str
     operation: str
     organisation: str
     code: str
+    key: str
 
 
 class Overloaded(Refusal):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from registry.errors import Refusal
+from registry.latency import Counts
 from transports.http.connection import Overloaded
 from transports.http.network import LOOPBACK, Network, is_within, network_of
 
@@ -42,6 +43,8 @@ class Connections:
         """The server is about to end: each answer ends its connection."""
         self.only_probes: dict[OpenConnection, Refusal] = {}
         """Connections beyond the cap of their network, and what they are answered but for a probe."""
+        self.rejected = Counts(("code",))
+        """Requests that were refused before they were whole."""
         self.ended = Counter[str](idle=0, network=0, slow=0)
 
     def __len__(self) -> int:
@@ -71,6 +74,10 @@ class Connections:
         self._networks.setdefault(network, {})[connection] = None
         self._places[connection] = network
         return None
+
+    def is_of_proxy(self, connection: OpenConnection) -> bool:
+        """Whether it is a trusted proxy's."""
+        return self._places.get(connection) == ""
 
     def closed(self, connection: OpenConnection) -> None:
         """Forget a connection that has ended."""

@@ -10,6 +10,8 @@ class Deadlines:
     headers: float = 10.0
     body: float = 30.0
     keep_alive: int = 15
+    keep_alive_of_proxies: int = 75
+    """For connections of trusted proxies, who keep theirs for 60 seconds mostly: they close first, and no request meets a closed one."""
     stall: float = 30.0
     """How long a client may read nothing of an answer that waits for it."""
     rate: int = 4096

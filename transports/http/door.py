@@ -27,7 +27,8 @@ from transports.http.compression import (
     takes_gzip,
     varied,
 )
-from transports.http.connection import ANSWER, CALLED, LARGE_ANSWERS, OVERLOADED, REQUEST, Answer, Called
+from transports.http.connection import ANSWER, CALLED, CORRELATION, LARGE_ANSWERS, OVERLOADED, REQUEST, Answer, Called
+from transports.http.correlation import NOBODY, Correlation
 from transports.http.cors import cors_headers, preflight
 from transports.http.inner import Inner
 from transports.http.large_answers import LARGE_ANSWER, STREAM_BYTES, LargeAnswers, Reader, reader_of
@@ -67,6 +68,7 @@ class Visit:
         "counted",
         "head_only",
         "held",
+        "key",
         "operation",
         "organisation",
         "path",
@@ -79,7 +81,7 @@ class Visit:
 
     def __init__(self, request_id: str, started: float, head_only: bool) -> None:
         self.request_id, self.started, self.head_only = request_id, started, head_only
-        self.path, self.operation, self.organisation, self.surface = "-", "", "", "http"
+        self.path, self.operation, self.organisation, self.key, self.surface = "-", "", "", "", "http"
         self.status, self.code = 0, ""
         self.reader, self.held = Reader("", ""), 0
         self.counted: ExitStack | None = None
@@ -97,7 +99,7 @@ class HttpDoor:
         self._clock, self._ids = pipeline.clock, pipeline.ids
         self._log, self._fault = log, fault
         self._passing, self._telling = Passing(), Passing(CHATS_OF_ONE, CHATS_OF_ALL)
-        self._turns = Turns(self._clock.monotonic)
+        self.turns = Turns(self._clock.monotonic)
         self.large = LargeAnswers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,8 +110,8 @@ class HttpDoor:
         request = cast(HttpScope, scope)
         visit = Visit(self._ids.new("req_"), self._clock.monotonic(), request["method"] == "HEAD")
         request.setdefault("state", {})[REQUEST] = visit.request_id
-        if not self._turns.begin_at_once() and request.get("raw_path") not in self._rules.probed:
-            await self._turns.wait(network_of((request.get("client") or ("", 0))[0]), credential_of(request["headers"]))
+        if not self.turns.begin_at_once() and request.get("raw_path") not in self._rules.probed:
+            await self.turns.wait(network_of((request.get("client") or ("", 0))[0]), credential_of(request["headers"]))
         try:
             await self._serve(request, receive, send, visit)
         except Exception as error:
@@ -156,7 +158,7 @@ class HttpDoor:
         if reply.refusal is not None and self._inner is not None:
             reply = self._inner.of_operation(request, reply, visit.request_id)
         if call.identified is not None:
-            visit.organisation = call.identified.organisation
+            visit.organisation, visit.key = call.identified.organisation, call.identified.key_id
         if reply.passed is not None and not self._lane(reply.passed).has_room(visit.organisation):
             await reply.passed.pieces.aclose()
             full = no_room(self._lane(reply.passed), self._clock.now(), self._pipeline.site.upgrade_url)
@@ -198,7 +200,7 @@ class HttpDoor:
         """Render, send, and write the log line. `compressed`: where the client takes it."""
         headers = header_list(reply, visit.request_id, private)
         if reply.next_cursor is not None:
-            headers.append(next_link(request["method"], raw_path, request["query_string"], reply.next_cursor))
+            headers.append(next_link(request["method"], raw_path, request["query_string"], reply.next_cursor, self._pipeline.site.path))
         headers += self._cors(request, headers)
         if compressed:
             varied(headers)
@@ -279,7 +281,7 @@ class HttpDoor:
         await inner.app(cast(Scope, request), receive, tagged)
         called = cast("Called | None", request.get("state", {}).get(CALLED))
         if called is not None:
-            visit.surface, visit.operation, visit.organisation, visit.code = called
+            visit.surface, visit.operation, visit.organisation, visit.code, visit.key = called
         self._write_line(request, visit)
 
     async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -298,6 +300,7 @@ class HttpDoor:
 
     def _write_line(self, request: HttpScope, visit: Visit) -> None:
         method = request["method"]
+        outside = cast(Correlation, request.get("state", {}).get(CORRELATION, NOBODY))
         ms = round((self._clock.monotonic() - visit.started) * 1000, 3)
         self._log(
             RequestLine(
@@ -311,6 +314,10 @@ class HttpDoor:
                 visit.surface,
                 visit.organisation,
                 visit.code,
+                (request.get("client") or ("", 0))[0],
+                visit.key,
+                outside.client_request_id,
+                outside.trace,
             )
         )
 

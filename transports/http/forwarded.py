@@ -1,17 +1,20 @@
-"""Whose request it is behind proxies: the last address in X-Forwarded-For that no trusted proxy has."""
+"""Whose request it is behind proxies: the last address in X-Forwarded-For that no trusted proxy has, and by which names they know it."""
 
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import cast
 
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
+from transports.http.connection import CORRELATION
+from transports.http.correlation import correlation_of
 
 Network = IPv4Network | IPv6Network
 HEADER = b"x-forwarded-for"
 
 
 class Forwarded:
-    """Sets the client of each request. Without trusted proxies none of this stands in front: the header counts for nothing."""
+    """Sets the client of each request, and what a proxy calls it. Without trusted proxies none of this stands in front: the headers count
+    for nothing."""
 
     def __init__(self, app: App, trusted: Sequence[Network]) -> None:
         self._app, self._trusted = app, tuple(trusted)
@@ -22,6 +25,8 @@ class Forwarded:
             request = cast(HttpScope, scope)
             peer = address_in((request.get("client") or ("", 0))[0])
             if peer is not None and trusts(peer, self._trusted):
+                # The server keeps this very state: what it and the door tell each other is in it.
+                request.setdefault("state", {})[CORRELATION] = correlation_of(request["headers"])
                 scope = {**scope, "client": (str(origin(peer, request, self._trusted)), 0)}
         await self._app(scope, receive, send)
 

@@ -68,6 +68,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._joined = Joined(transport, self.loop)
         super().connection_made(self._joined)
         refusal = self._connections.opened(self, self.client[0] if self.client else "")
+        if self._connections.is_of_proxy(self):
+            self.timeout_keep_alive = self._deadlines.keep_alive_of_proxies
         if refusal is None:
             self._arm()
         else:

@@ -61,12 +61,12 @@ def header_list(reply: Reply, request_id: str, private: bool) -> Headers:
     return headers
 
 
-def next_link(method: str, raw_path: bytes, query: bytes, cursor: str) -> tuple[bytes, bytes]:
-    """The same path and query with `starting_after` replaced (RFC 8288, relative).
+def next_link(method: str, raw_path: bytes, query: bytes, cursor: str, root: str = "") -> tuple[bytes, bytes]:
+    """The same path and query with `starting_after` replaced (RFC 8288, relative). `root`: what stands before our paths at a proxy.
 
     A POST takes no query: there the cursor, which goes into the body, is an attribute of the link.
     """
-    path = quote(raw_path, safe="/%:@!$&'()*+,;=~-._")
+    path = root + quote(raw_path, safe="/%:@!$&'()*+,;=~-._")
     if method == "POST":
         return b"link", f'<{path}>; rel="next"; starting_after="{quote(cursor, safe="/:,;=|~")}"'.encode()
     kept = [part for part in query.decode("latin-1").split("&") if part and part.partition("=")[0] != "starting_after"]

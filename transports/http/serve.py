@@ -116,6 +116,7 @@ def make_server(
     from transports.http.protocol import DeadlineProtocol  # brings httptools
 
     def refused(request_id: str, refusal: Refusal) -> None:
+        connections.rejected.add((refusal.error_code,))
         logs.event("refused", request_id=request_id, status=refusal.status, code=refusal.error_code)
 
     config = uvicorn.Config(

@@ -26,6 +26,10 @@ class Turns:
         self._begun, self._since, self._allowed = 0, 0.0, most
         self._waiting: dict[str, dict[bytes, deque[asyncio.Future[None]]]] = {}
 
+    def __len__(self) -> int:
+        """How many requests wait."""
+        return sum(len(requests) for row in self._waiting.values() for requests in row.values())
+
     def begin_at_once(self) -> bool:
         """Whether a request may begin without waiting, because there is no crowd; it has then begun."""
         if self._begun >= self._allowed or self._waiting:

@@ -211,9 +211,9 @@ def telling(http: HttpScope) -> "Tell":
     state = http.setdefault("state", {})
 
     def tell(call: Call, reply: Reply) -> None:
-        organisation = "" if call.identified is None else call.identified.organisation
+        organisation, key = ("", "") if call.identified is None else (call.identified.organisation, call.identified.key_id)
         code = "" if reply.refusal is None else reply.refusal.error_code
-        state[CALLED] = Called(call.surface, call.operation.id, organisation, code)
+        state[CALLED] = Called(call.surface, call.operation.id, organisation, code, key)
 
     return tell
 

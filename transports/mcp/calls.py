@@ -79,7 +79,9 @@ class Calls:
             call.idempotency_key = text(given, "idempotency_key") if operation.once is not None else None
             call.confirm_token = text(given, "confirm_token") if operation.confirmable else None
         except BadRequest as refusal:
-            return refused(self._pipeline, call, refusal)
+            reply = refused(self._pipeline, call, refusal)
+            self._pipeline.signals.answered(call, reply, 0.0)
+            return reply
         call.arguments = given
         return None
 

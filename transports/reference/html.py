@@ -21,6 +21,7 @@ class HtmlReference:
 
     def __init__(self, reference: Reference) -> None:
         self.reference = reference
+        self._root = reference.site.path
         self._style = (TEMPLATES / "style.css").read_text()
 
     @property
@@ -32,7 +33,7 @@ class HtmlReference:
     def _environment(self) -> "Environment":
         environment = page_templates(TEMPLATES)
         addresses = {
-            one.operation.id: f"/docs/{chapter.toolset.name}/{one.operation.id}"
+            one.operation.id: f"{self._root}/docs/{chapter.toolset.name}/{one.operation.id}"
             for chapter in self.reference.chapters
             for one in chapter.entries
         }
@@ -57,4 +58,5 @@ class HtmlReference:
 
     def _render(self, template: str, chapter: Chapter | None = None, entry: Entry | None = None) -> str:
         page = self._environment.get_template(template)
-        return page.render(style=self._style, version=INTERFACE_VERSION, reference=self.reference, chapter=chapter, entry=entry)
+        given = {"style": self._style, "root": self._root, "version": INTERFACE_VERSION, "reference": self.reference}
+        return page.render(**given, chapter=chapter, entry=entry)

@@ -70,8 +70,7 @@ class World:
 
     def forget(self) -> None:
         """Look everything up anew that is kept for speed."""
-        self.lookup = Lookup()
-        self.agenda.close()
+        self.lookup, self.agenda = Lookup(), Agenda()
 
     def lines_of(self, account_id: int) -> Sequence[Line]:
         """An account's lines, lowest id first."""

@@ -54,7 +54,7 @@ async def found_lines(scope: Reach, term: Term | None) -> Fleet:
     """The lines that match; none of anybody else."""
     if term is None or term.by == "text":
         fleet = await lines_of(scope.upstream, [] if scope.default is None else [scope.default])
-        rows = fleet.rows if term is None else [row for row in fleet.rows if named(row, term.value) or ends(row, term.value)]
+        rows = fleet.rows if term is None else [row for row in fleet.rows if matches(row, term.value)]
         return Fleet(rows, fleet.incomplete)
     return await numbered_lines(scope, term)
 
@@ -86,6 +86,11 @@ async def numbered_lines(scope: Reach, term: Term) -> Fleet:
 def own(scope: Reach, rows: list[Subscriber]) -> list[Subscriber]:
     """A search sees the whole reseller: strangers are dropped without a word."""
     return rows if scope.account is None else [row for row in rows if row.get("accountId") == scope.account]
+
+
+def matches(row: Subscriber, text: str) -> bool:
+    """Whether the text is a part of the line's name or address, or the end of its ICCID or number."""
+    return named(row, text) or ends(row, text)
 
 
 def ends(row: Subscriber, digits: str) -> bool:

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from clients.ocs.wire.package import Affected
 from operations.deps import Deps
+from operations.services.issuing.account_stock import is_free
 from operations.services.issuing.errand import Debts, WorkerErrand
 from operations.services.issuing.evidence import id_of
 from operations.services.issuing.ledger import NO_PROOF, no_network, require_in_time
 from operations.services.issuing.purpose import UNKNOWN
-from operations.services.issuing.stock import is_free
 from operations.services.network.lines import Line, find_line
 from operations.services.network.reached import Upstream
 from operations.services.network.templates import find_template

@@ -1,0 +1,92 @@
+"""A processor that does not answer: nothing is sent, keys and quota stay free, and failing accounts close nothing for others."""
+
+from dataclasses import replace
+from typing import cast
+
+import pytest
+from inline_snapshot import snapshot
+
+from clients.outside_system import OutsideSystem
+from registry.limits import Tier
+from registry.policy import period_of
+from storage.calls.quota import read_used
+from tests.billing_money.stage import Stage
+from transports.payments import simulated_processor
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def system(shop: Stage) -> OutsideSystem:
+    """The processor as the service sees it, by the clock of the test."""
+    made = OutsideSystem("payment_processor", shop.world.clock)
+    processor = simulated_processor(shop.world.payments, made)
+    shop.world.pipeline.deps = replace(shop.world.pipeline.deps, payments=processor)
+    return made
+
+
+async def charged(shop: Stage) -> str:
+    """A charge that can be given back."""
+    made = await shop.world.charge(shop.account, 10_000, "EUR", outcome="available")
+    await shop.world.settle_payments()
+    return made
+
+
+async def used(shop: Stage) -> int:
+    """Calls charged to the organisation today, without those that were only leased."""
+    period = period_of(shop.world.clock.now())
+    leased = shop.world.blocks.unspent(shop.who.organisation, period)
+    return await shop.world.store.read(read_used, organisation=shop.who.organisation, period=period.name) - leased
+
+
+async def sent(shop: Stage) -> int:
+    """How many calls reached the processor, without questions whether it is there."""
+    calls = cast("list[dict[str, str]]", (await shop.world.ask_payments("GET", "calls"))["calls"])
+    return sum(call["path"] != "/v1/balance" for call in calls)
+
+
+async def away(shop: Stage, **only: str) -> None:
+    """The processor closes each connection, without doing anything."""
+    await shop.world.ask_payments("POST", "faults", {"trouble": "closed", "method": "*", "path": "*", "times": 99, **only})
+
+
+async def test_an_open_breaker_refuses_a_refund_before_it_is_sent_and_leaves_key_and_quota_as_they_were(
+    shop: Stage, system: OutsideSystem
+) -> None:
+    made = await charged(shop)
+    await away(shop)
+    for number in range(3):
+        assert (await shop.refund(f"lost-{number}", charge=made, amount=100)).status_code == 502
+    calls, before = await sent(shop), await used(shop)
+    said = await shop.refund("free", charge=made, amount=1000)
+    assert (said.status_code, {name: value for name, value in said.json().items() if name != "request_id"}) == snapshot(
+        (
+            503,
+            {
+                "error": "The payment processor does not answer at present, so this one was not sent. Try again later.",
+                "code": "upstream_unavailable",
+            },
+        )
+    )
+    assert (await sent(shop), await used(shop), await shop.reserved(made)) == (calls, before, 0)
+    await shop.calm()
+    shop.world.clock.advance(1.5)
+    answer = await shop.refund("free", charge=made, amount=1000)
+    assert (answer.status_code, [refund.amount for refund in shop.at_processor("refunds")]) == (201, [1000])
+    assert system.breaker.opened == {"all": 1, "organisation": 1}
+
+
+async def test_two_accounts_whose_calls_fail_close_nothing_for_a_third(shop: Stage, system: OutsideSystem) -> None:
+    world, made = shop.world, await charged(shop)
+    others = [await world.caller(Tier.ENTERPRISE) for _ in range(2)]
+    accounts = [await world.connect_payments(who) for who in others]
+    for account in accounts:
+        await away(shop, account=account)
+    for number, who in enumerate(others):
+        failing = Stage(world, who, accounts[number])
+        charge = await world.charge(failing.account, 10_000, "EUR", outcome="available")
+        await world.settle_payments()
+        for turn in range(4):
+            assert (await failing.refund(f"lost-{turn}", charge=charge, amount=100)).status_code in (502, 503)
+    assert (await shop.refund("mine", charge=made, amount=1000)).status_code == 201
+    assert system.breaker.opened["organisation"] == 2

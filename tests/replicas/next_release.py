@@ -1,0 +1,66 @@
+"""A program of the next release: this one and one migration more."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage.migrate import HEAD
+from storage.revision import REVISIONS
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGES = ("clients", "operations", "registry", "storage", "transports")
+NEXT = f"{int(HEAD) + 1:04d}"
+MIGRATION = """
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision, expands = "{next}", "{head}", {expands}
+
+
+def upgrade() -> None:
+    op.add_column("intent", sa.Column("colour", sa.Text, nullable=False, server_default="green"))
+    op.create_index("intent_colour", "intent", ["colour"])
+    op.create_table("paint", sa.Column("name", sa.Text, primary_key=True))
+
+
+def downgrade() -> None:
+    op.drop_table("paint")
+    op.drop_index("intent_colour", "intent")
+    op.drop_column("intent", "colour")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NextRelease:
+    """Where it is."""
+
+    tree: Path
+
+    @property
+    def program(self) -> list[str]:
+        """Its `reseller`."""
+        begin = f"import sys; sys.path.insert(0, {str(self.tree)!r}); from transports.cli.main import main; main()"
+        return [sys.executable, "-P", "-c", begin]
+
+    def run(self, *words: str, environment: Mapping[str, str]) -> str:
+        """A command of it, and what it prints."""
+        done = subprocess.run([*self.program, *words], cwd=self.tree, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+
+def next_release(place: Path, *, expands: bool) -> NextRelease:
+    """Made of this program's own files."""
+    tree = place / "next"
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tree / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tree)
+    known = tree / "storage" / "revision.py"
+    text = known.read_text().replace(f'    "{HEAD}",\n)', f'    "{HEAD}",\n    "{NEXT}",\n)')
+    known.write_text(text)
+    assert f'"{NEXT}"' in text and REVISIONS[-1] == HEAD
+    (tree / "storage" / "migrations" / "versions" / f"{NEXT}_paint.py").write_text(MIGRATION.format(next=NEXT, head=HEAD, expands=expands))
+    return NextRelease(tree)

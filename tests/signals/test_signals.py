@@ -1,0 +1,161 @@
+"""What a process shows of its own calls: each label is of a closed set, and each number moves with what it counts."""
+
+import asyncio
+from collections.abc import Generator, Mapping
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+import sqlalchemy as sa
+from prometheus_client.parser import text_string_to_metric_families
+
+from benchmarks.signals import main as measure_costs
+from operations.catalogue import CATALOGUE
+from registry.latency import Counts, Histograms
+from storage.connection import Connection
+from storage.depth import MOST_COUNTED, QUEUED, Depth, depth
+from storage.schema import DeliveryTable
+from storage.statement import Command, postgresql_dialect, table
+from storage.store import Store, open_store
+from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
+from tests.replicas.cluster import free_port
+from tests.running import Running, running
+from tests.signals.test_alerts import series
+
+HOSTILE = "x" * 40
+DOORS = {"http", "mcp", "cli", "web", "assistant", "schedule"}
+OUTCOMES = {"ok", "refused", "failed", "abandoned", "not_sent"}
+
+
+@pytest.fixture(scope="module")
+def scraped(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Running, str]]:
+    port = free_port()
+    with running(tmp_path_factory.mktemp("signals") / "data", {"SERVICE_METRICS_PORT": str(port)}) as server:
+        yield server, f"http://127.0.0.1:{port}/metrics"
+
+
+def shown(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Every sample."""
+    families = text_string_to_metric_families(text)
+    return {(each.name, frozenset(each.labels.items())): each.value for family in families for each in family.samples}
+
+
+def values(found: Mapping[tuple[str, frozenset[tuple[str, str]]], float], name: str, *labels: str) -> dict[str | tuple[str, ...], float]:
+    """The samples of a name by the values of some labels."""
+    told = {tuple(dict(each)[label] for label in labels): value for (of, each), value in found.items() if of == name}
+    return {key[0] if len(key) == 1 else key: value for key, value in told.items()}
+
+
+def test_calls_of_every_door_are_counted_by_operation_and_outcome(scraped: tuple[Running, str]) -> None:
+    server, address = scraped
+    with httpx.Client(base_url=server.base_url, headers={"Authorization": f"Bearer {server.api_key}"}) as client:
+        assert client.get("/v1/connectivity/plans").status_code == 200
+        assert client.get("/v1/connectivity/plans", params={HOSTILE: "1"}).status_code == 400
+        assert client.get(f"/v1/connectivity/intents/{HOSTILE}").status_code == 404
+        assert client.get("/v1/subscribers").status_code == 200
+        assert client.get(f"/{HOSTILE}").status_code == 404
+        assert client.get("/docs").status_code == 200
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_connectivity_plans", "arguments": {}}}
+        told = {"MCP-Protocol-Version": "2025-11-25", "Accept": "application/json, text/event-stream"}
+        assert client.post("/mcp", json=call, headers=told).status_code == 200
+        call["params"] = {"name": "get_connectivity_intent", "arguments": {"id": HOSTILE}}
+        assert client.post("/mcp", json=call, headers=told).status_code == 200
+    text = httpx.get(address).text
+    found = shown(text)
+    calls = values(found, "reseller_call_seconds_count", "operation", "door", "outcome")
+    plans, intent = "list_connectivity_plans", "get_connectivity_intent"
+    assert calls[plans, "http", "ok"] == calls[plans, "http", "refused"] == calls[plans, "mcp", "ok"] == 1
+    assert calls[intent, "http", "refused"] == calls[intent, "mcp", "refused"] == 1
+    errors = values(found, "reseller_call_errors_total", "door", "code")
+    assert errors["http", "not_found"] == errors["mcp", "not_found"] == 1
+    requests = values(found, "reseller_http_request_seconds_count", "path", "outcome")
+    assert (requests["operations", "refused"], requests["none", "refused"]) == (2, 1)
+    assert requests["operations", "ok"] >= 2  # the simulated network pushes what happens
+    assert (requests["/mcp", "ok"], requests["/docs", "ok"]) == (2, 1)
+    upstream = values(found, "reseller_upstream_call_seconds_count", "system", "method", "outcome")
+    assert upstream and all(key[0] == "charging_system" and key[2] == "ok" for key in upstream)
+    assert values(found, "reseller_upstream_queue_seconds_count", "system") == {"charging_system": sum(upstream.values())}
+    assert HOSTILE not in text and server.organisation not in text and "127.0.0.1" not in text
+
+
+def test_labels_are_of_closed_sets_and_all_that_is_shown_is_documented(scraped: tuple[Running, str]) -> None:
+    _, address = scraped
+    text = httpx.get(address).text
+    known, found = series(), shown(text)
+    for name, labels in found:
+        assert name.removesuffix("_created") in known and {label for label, _ in labels} <= known[name] | {"le"}
+    for operation, door, outcome in values(found, "reseller_call_seconds_count", "operation", "door", "outcome"):
+        assert (operation in CATALOGUE.operations, door in DOORS, outcome in OUTCOMES) == (True, True, True)
+    described = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE ")}
+    assert {name for name in known if name.startswith("reseller_") and not name.endswith(("_bucket", "_count", "_sum"))} <= described
+
+
+def test_the_process_shows_its_build_its_loop_and_what_it_takes_of_the_machine(scraped: tuple[Running, str]) -> None:
+    _, address = scraped
+    found = shown(httpx.get(address).text)
+    assert list(values(found, "reseller_build_info", "version")) == ["1.0.0"]
+    assert values(found, "reseller_event_loop_delay_seconds_count")[()] > 0
+    assert values(found, "process_resident_memory_bytes")[()] > 1_000_000
+    assert values(found, "reseller_database_call_seconds_count", "kind")["read"] > 0
+    assert values(found, "reseller_database_pool_size")[()] == 0  # SQLite
+
+
+def test_a_label_that_is_of_no_closed_set_after_all_adds_no_series_for_ever() -> None:
+    times, counts = Histograms(("a", "b"), most=10), Counts(("a",), most=10)
+    for number in range(1000):
+        times.observe((str(number), "x"), 0.1)
+        counts.add((str(number),))
+    assert len(times.series) == len(counts.series) == 11
+    assert times.series["other", "other"].count == counts.series["other",] == 990
+
+
+ROW = {"event_id": "", "endpoint_id": "", "organisation": "", "state": 0, "attempt": 0, "attempts": 0, "due_ms": 0, "created_ms": 0}
+FILL = Command(sa.insert(table(DeliveryTable)).values({"id": sa.bindparam("id"), **{name: sa.bindparam(name) for name in ROW}}))
+
+
+def fill(connection: Connection, *, state: int, due_ms: int, count: int) -> None:
+    names = (f"{state}-{due_ms}-{number}" for number in range(count))
+    connection.run_many(FILL, [{**ROW, "id": name, "event_id": name, "state": state, "due_ms": due_ms} for name in names])
+
+
+DELIVERED = """insert into delivery (id, event_id, endpoint_id, organisation, state, attempt, attempts, due_ms, created_ms)
+select 'd' || n, 'd' || n, '', '', 1, 1, 1, n, n from generate_series(1, 100000) n"""
+
+
+async def deep(store: Store) -> Depth:
+    await store.write(fill, state=2, due_ms=5, count=MOST_COUNTED + 7)
+    await store.write(fill, state=0, due_ms=900, count=MOST_COUNTED + 7)
+    await store.write(fill, state=0, due_ms=70, count=3)
+    found = await store.read(depth, now_ms=80)
+    await store.aclose()
+    return found
+
+
+def check(found: Depth) -> None:
+    assert found.waiting == (MOST_COUNTED, 3, 0, MOST_COUNTED, 70)
+
+
+def test_what_waits_and_what_has_failed_is_counted_up_to_a_limit(tmp_path: Path) -> None:
+    check(asyncio.run(deep(open_store(migrated_sqlite(tmp_path)))))
+
+
+@pytest.mark.postgres
+def test_what_waits_and_what_has_failed_is_counted_up_to_a_limit_on_postgresql() -> None:
+    with migrated_postgres() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        check(asyncio.run(deep(open_store(url))))
+        with psycopg.connect(url, autocommit=True) as raw:
+            raw.execute(DELIVERED)
+            raw.execute("analyze delivery")
+            text = QUEUED.text(postgresql_dialect())
+            given = {**text.literals, "now_ms": 80}
+            plan = [str(row[0]) for row in raw.execute(f"explain {text.sql}".encode(), given)]
+        assert [line for line in plan if "Seq Scan" in line] == [] and sum("Limit" in line for line in plan) == 5
+
+
+def test_what_counting_costs_can_be_measured_by_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    measure_costs(["--times", "50"])
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 7 and told[-1].endswith("a call with all of these; the budget is 3")

@@ -1,0 +1,136 @@
+"""Upgrades side by side: this program works on the schema before its own, and on the next one where that only adds something."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from operations.deps import Build
+from storage.address import is_sqlite, sqlite_path
+from storage.locked import locked
+from storage.migrate import SchemaMismatch, behind, current_schema, downgrade, ensure_current, upgrade
+from storage.revision import HEAD, REVISIONS, Schema
+from storage.schema import SQLModel
+from tests.cli.reseller import reseller
+from tests.databases import NO_POSTGRES, postgres_url, sqlite_url
+from tests.issuance.stage import open_stage
+from transports.readiness import Readiness
+
+pytestmark = pytest.mark.anyio
+FORMER = REVISIONS[-2]
+ASKED_FOR = frozenset({"schema_step", "account_listing", "account_part"})
+"""Tables that are looked for before they are read."""
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def former(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a database of the schema before."""
+    if request.param == "sqlite":
+        url = sqlite_url(tmp_path)
+        upgrade(url)
+        downgrade(url, FORMER)
+        yield url
+        return
+    with postgres_url() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        upgrade(url)
+        downgrade(url, FORMER)
+        yield url
+
+
+def test_all_that_statements_name_is_in_the_schema_before(former: str) -> None:
+    with locked(former) as database:
+        found = compare_metadata(MigrationContext.configure(database.connection), SQLModel.metadata)
+    differences = [each[0] if isinstance(each, list) else each for each in found]
+    missing = {each[1].name for each in differences if each[0] == "add_table"}
+    assert missing <= ASKED_FOR
+    changed = [each for each in differences if each[0] not in ("add_table", "remove_table", "remove_column", "add_index", "remove_index")]
+    assert changed == []
+
+
+async def test_esims_are_issued_on_the_schema_before_and_on_while_it_is_upgraded(former: str, tmp_path: Path) -> None:
+    async with open_stage(tmp_path, former) as stage:
+        deps = stage.world.pipeline.deps
+        readiness = Readiness(stage.world.store, deps.keyring, stage.world.clock, Build("1", "abc"), print)
+        for schema in (FORMER, HEAD):
+            assert current_schema(former).revision == schema
+            await readiness.look()
+            assert readiness.reasons == ()
+            first, again = await stage.issue(key=f"on-{schema}"), await stage.issue(key=f"on-{schema}")
+            assert first.status_code == 201 and again.content == first.content
+            upgrade(former)
+        assert [row.state for row in await stage.ledger()] == ["issued", "issued"]
+
+
+def test_a_server_starts_on_the_schema_before_and_upgrades_a_file_alone(former: str) -> None:
+    assert behind(former)
+    assert ensure_current(former) is is_sqlite(former)
+    assert current_schema(former).revision == (HEAD if is_sqlite(former) else FORMER)
+
+
+def become(url: str, revision: str, works_from: str) -> None:
+    """The database as a newer program's migration leaves it."""
+    upgrade(url)
+    with locked(url) as database:
+        run = database.connection.exec_driver_sql
+        run(f"update alembic_version set version_num = '{revision}'")
+        run(f"insert into schema_step (revision, works_from) values ('{revision}', '{works_from}')")
+
+
+def test_what_a_newer_program_has_added_is_left_and_worked_on(former: str) -> None:
+    become(former, "9999", HEAD)
+    assert current_schema(former) == Schema("9999", HEAD)
+    assert (behind(former), ensure_current(former), upgrade(former)) == (False, False, False)
+    assert current_schema(former).revision == "9999"
+
+
+def test_what_a_newer_program_has_taken_away_is_refused(former: str) -> None:
+    become(former, "9999", "9999")
+    for refused in (behind, ensure_current, upgrade):
+        with pytest.raises(SchemaMismatch, match=r"'9999'.*newer program"):
+            refused(former)
+
+
+def test_commands_and_doctor_work_beside_a_newer_program(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    url = sqlite_url(tmp_path / "data")
+    become(url, "9999", HEAD)
+    assert reseller("db", "upgrade", cwd=tmp_path).stdout == "already at 9999\n"
+    assert reseller("call", "health_check", cwd=tmp_path).returncode == 0
+    said = reseller("doctor", cwd=tmp_path).stdout
+    assert "schema 9999 of a newer program, which this one works on: finish the upgrade" in " ".join(said.split())
+    with closing(sqlite3.connect(sqlite_path(url))) as database:
+        assert database.execute("select version_num from alembic_version").fetchone() == ("9999",)
+
+
+@pytest.mark.postgres
+def test_a_migration_waits_for_a_transaction_that_reads_without_keeping_the_others_waiting() -> None:
+    with postgres_url() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        upgrade(url)
+        with psycopg.connect(url) as reader, psycopg.connect(url, autocommit=True) as other, ThreadPoolExecutor() as threads:
+            reader.execute("select count(*) from intent")
+            moving = threads.submit(downgrade, url, "0001")
+            while (waited := seconds_of(other)) < 0.5:
+                assert not moving.done()
+            assert waited < 4.5  # a server waits five seconds for a lock
+            assert seconds_of(other) < 0.5
+            reader.rollback()
+            assert moving.result(60)
+        assert current_schema(url).revision == "0001"
+
+
+def seconds_of(connection: psycopg.Connection) -> float:
+    """How long a look at the table takes, which comes after the migration in the queue."""
+    began = time.monotonic()
+    connection.execute("select count(*) from intent")
+    return time.monotonic() - began

@@ -1,0 +1,85 @@
+"""What a queue's statements read on PostgreSQL does not grow with what waits: counted row by row in plans that were carried out."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+import psycopg
+import pytest
+
+from storage.issuing.reconciling import CLAIM as CLAIM_UNKNOWN
+from storage.issuing.reconciling import GAVE_BACK, NEXT_DUE
+from storage.shop.order_queue import CLAIM, DUE_PLACES
+from storage.statement import Statement, postgresql_dialect
+from tests.databases import NO_POSTGRES, migrated_postgres
+
+pytestmark = pytest.mark.postgres
+MANY, OWNERS, NOW_MS = 20_000, 5, 1_000_000
+ORDERS = f"""
+insert into storefront_order
+    (id, organisation, storefront, plan, bought, template_id, amount, currency, language, status, payee, tries, created, updated, due_ms,
+    refund)
+select 'onr_' || n, 'org_' || n % {OWNERS}, 'sf_1', 'sfp_1', '{{}}', 1, 100, 'EUR', 'en', kind.status, 'acct_1', 0, n, n,
+    case when kind.status = 'pending_payment' then n end, kind.refund
+from generate_series(1, {MANY}) n, lateral (
+    select * from (values ('pending_payment', null), ('ready', null), ('failed', 'done')) as kinds(status, refund)
+    limit 1 offset case when n % 100 = 0 then 2 when n % 2 = 0 then 1 else 0 end
+) kind
+"""
+ISSUANCES = f"""
+insert into issuance
+    (organisation, key, operation, principal, account_id, template_id, state, owner, stock, iccid, dispatched, updated, due_ms)
+select 'org_' || n % {OWNERS}, 'key-' || n, 'issue', 'key_1', 8101, 1,
+    case when n % 2 = 0 then 'outcome_unknown' else 'rolled_back' end, 'rpl_1', 'stk_1', '89' || n, n, n, n
+from generate_series(1, {MANY}) n
+"""
+
+
+@pytest.fixture(scope="module")
+def filled() -> Iterator[psycopg.Connection]:
+    """A database in which a lot waits and more has ended."""
+    with migrated_postgres() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(ORDERS.encode())
+            connection.execute(ISSUANCES.encode())
+            connection.execute("vacuum analyze")
+            yield connection
+
+
+def rows_read(node: dict[str, Any]) -> int:
+    """Rows that a step of a plan gave or threw away, and its parts, each as often as it was carried out."""
+    own = int((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
+    return own + sum(rows_read(part) for part in node.get("Plans", []))
+
+
+def read_by(connection: psycopg.Connection, statement: Statement, **given: object) -> int:
+    """How many rows the statement reads; what it writes is undone."""
+    text = statement.text(postgresql_dialect())
+    names = dict.fromkeys(re.findall(r"%\((\w+)\)s", text.sql)) | dict(text.literals) | given
+    with connection.transaction(force_rollback=True):
+        found = connection.execute(b"explain (analyze, format json) " + text.sql.encode(), names).fetchone()
+    assert found is not None
+    return rows_read(cast("list[dict[str, Any]]", found[0])[0]["Plan"])
+
+
+def test_who_has_orders_due_is_found_by_a_step_for_each(filled: psycopg.Connection) -> None:
+    assert max(read_by(filled, statement) for statement in DUE_PLACES) < 20 * OWNERS
+
+
+def test_the_next_order_of_an_organisation_is_found_without_the_others(filled: psycopg.Connection) -> None:
+    assert read_by(filled, CLAIM, of="org_1", now_ms=NOW_MS, lease_end=NOW_MS, token="lse_1") < 100
+
+
+def test_the_next_account_to_settle_is_found_by_a_step_for_each_organisation(filled: psycopg.Connection) -> None:
+    assert read_by(filled, NEXT_DUE, now_ms=NOW_MS, after="org_2") < 20 * OWNERS
+
+
+def test_what_is_settled_in_one_turn_is_all_that_is_read(filled: psycopg.Connection) -> None:
+    given = {"of": "org_2", "account_id": 8101, "now_ms": NOW_MS, "lease_end": NOW_MS, "most": 20, "token": "lse_1"}
+    assert read_by(filled, CLAIM_UNKNOWN, **given) < 20 * 10
+
+
+def test_of_what_was_given_back_only_the_newest_is_read(filled: psycopg.Connection) -> None:
+    assert read_by(filled, GAVE_BACK, account_id=8101, since=float(MANY - 20)) < 60
