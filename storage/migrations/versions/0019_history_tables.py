@@ -52,6 +52,8 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    if op.get_bind().scalar(sa.text("SELECT EXISTS (SELECT 1 FROM expired_key)")):
+        raise RuntimeError("the database holds keys whose answers were removed; without this schema they would be free, and draw again")
     op.drop_column("replica", "revision")
     op.drop_table("audit_read")
     op.drop_index("audit_name_text", "audit_name")
