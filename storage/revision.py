@@ -27,6 +27,8 @@ REVISIONS = (
     "0017",
     "0018",
     "0019",
+    "0020",
+    "0021",
 )  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
 SPOKEN = frozenset(REVISIONS[-2:])
