@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
 from storage.calls import limit_tables
+from storage.copied_rows import CopiedRowsTable
 from storage.money import money_tables
 from storage.money.money_tables import CLUSTERED
 from storage.named import Named
@@ -57,6 +58,7 @@ __all__ = [
     "AuthorizationRequestTable",
     "BrowserSessionTable",
     "CommissionTable",
+    "CopiedRowsTable",
     "CountryEntryTable",
     "EarlySightingTable",
     "FormerTokenTable",
@@ -360,7 +362,10 @@ class EventTable(Named, table=True):
 
 
 class EventDigestTable(Named, table=True):
-    """SHA-256 of the `dedup` of an event that is not kept any more: it never happens again. Never swept."""
+    """SHA-256 of the `dedup` of an event, which happens once, whether the event is still kept or not. Never swept.
+
+    Events of programs before 0022 have none until they are removed, or partitioned.
+    """
 
     digest: bytes = Field(primary_key=True, sa_type=sa.LargeBinary)
     __table_args__ = CLUSTERED

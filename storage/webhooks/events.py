@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from registry.ids import Ids
 from storage.connection import Connection
 from storage.schema import EventDigestTable, EventTable
-from storage.statement import Query, table, unindexed
+from storage.statement import Command, Query, table, unindexed
 from storage.webhooks.deliveries import enqueue
 
 EVENT, DIGEST = table(EventTable), table(EventDigestTable)
@@ -42,27 +42,19 @@ class EventRow(NamedTuple):
     created: int
 
 
-class EventId(NamedTuple):
-    """An event that is there."""
-
-    id: str
-
-
 COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(EVENT.c[name] for name in EventRow._fields)
-GIVEN = [sa.cast(sa.bindparam(name, type_=EVENT.c[name].type), EVENT.c[name].type).label(name) for name in NewEvent._fields]
-NOUGHT = sa.literal_column("0", sa.Integer)
-# Nor one that was removed because of its age.
-INSERT = Query(
-    EventId,
+# What may happen once is decided in a table of its own: a unique rule of a partitioned table must contain the time.
+REMEMBER = Command(
+    lambda dialect: dialect.insert(DIGEST).values(digest=sa.bindparam("digest")).on_conflict_do_nothing(index_elements=["digest"])
+)
+# Nor one that a program of schema 0021 recorded, which wrote no digest: where the table is whole its own rule still stands.
+INSERT = Command(
     lambda dialect: (
         dialect.insert(EVENT)
-        .from_select(
-            [*NewEvent._fields, "retry_minute", "retry_count"],
-            sa.select(*GIVEN, NOUGHT, NOUGHT).where(sa.not_(sa.exists().where(DIGEST.c.digest == sa.bindparam("digest")))),
-        )
-        .on_conflict_do_nothing(index_elements=["dedup"])
-        .returning(EVENT.c.id)
-    ),
+        .values({name: sa.bindparam(name) for name in NewEvent._fields})
+        .values(retry_minute=0, retry_count=0)
+        .on_conflict_do_nothing()
+    )
 )
 REPORT = "intelligence.report"
 """Of a schedule, whose id stands in place of the intent: it goes to the schedule's own endpoint and is in no list of events."""
@@ -103,11 +95,13 @@ def record(connection: Connection, *, event: NewEvent) -> bool:
     """Record an event that nobody is sent yet; False when its `dedup` was there already."""
     if len(event.data.encode()) > MOST_DATA_BYTES:
         raise ValueError(f"the data of a {event.type} event has over {MOST_DATA_BYTES} bytes; an event names things, it holds none")
-    return connection.first(INSERT, **event._asdict(), digest=digest_of(event.dedup)) is not None
+    if not connection.run(REMEMBER, digest=digest_of(event.dedup)):
+        return False
+    return connection.run(INSERT, **event._asdict()) == 1
 
 
 def digest_of(dedup: str) -> bytes:
-    """What is kept of an event's `dedup` when the event is removed."""
+    """What an event's `dedup` is remembered by, for ever."""
     return hashlib.sha256(dedup.encode()).digest()
 
 
