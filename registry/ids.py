@@ -48,6 +48,14 @@ def first_id(prefix: str, at: float) -> str:
     return prefix + base32((int(at * 1000) & ((1 << 48) - 1)) << RANDOM_BITS)
 
 
+def moment_of_id(id: str) -> float:
+    """When an id was made, Unix seconds: the first ten characters behind its prefix are the milliseconds."""
+    number = 0
+    for character in id.partition("_")[2][:10]:
+        number = number << 5 | ALPHABET.index(character)
+    return number / 1000
+
+
 class SystemIds:
     """Ids from the system's random source; ids of one millisecond keep the order in which they were made.
 

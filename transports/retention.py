@@ -1,9 +1,11 @@
 """The chore that forgets what has outlived its time."""
 
+from contextlib import suppress
 from functools import partial
 
 from operations.services.people.browser_sessions import IDLE
 from registry.clock import Clock
+from registry.errors import StoreUnavailable
 from registry.policy import period_of
 from storage.calls.allowances import sweep_allowances
 from storage.calls.audit import sweep_audit
@@ -20,6 +22,7 @@ from storage.mail import sweep_mails
 from storage.money.connect_states import sweep_states
 from storage.money.payment_events import sweep_payment_events
 from storage.network.account_parts import sweep_parts
+from storage.partitions import ATTEMPT, AUDIT, AUDIT_READ, EVENT, History, drop_old, kept_from
 from storage.people.authorizations import sweep_authorizations
 from storage.people.browser_sessions import sweep_sessions
 from storage.people.former_tokens import sweep_former_tokens
@@ -32,7 +35,14 @@ from storage.shop.order_queue import sweep_pending
 from storage.store import Store
 from storage.sweep import Sweep, swept
 from storage.webhooks.deliveries import give_up_rest
-from storage.webhooks.event_removal import sweep_deliveries, sweep_events
+from storage.webhooks.event_removal import (
+    DELIVERIES_OF_OLDER_EVENTS,
+    OLDER_DELIVERIES,
+    sweep_bare_deliveries,
+    sweep_deliveries,
+    sweep_deliveries_of_events,
+    sweep_events,
+)
 from storage.webhooks.receivers import sweep_receivers
 from transports.chores import Chore
 from transports.history_days import HistoryDays
@@ -85,22 +95,52 @@ async def forget_calls(store: Store, now: float) -> None:
 async def forget_history(store: Store, now: float, days: HistoryDays) -> None:
     """The audit log, stored answers, issuances, intents, events and deliveries. The keys of all that draws or pays stay for ever."""
     await swept(store, give_up_rest, before=now)
-    await forget_older(store, sweep_audit, now, days.audit)
-    await forget_reads(store, now, days.audit)
+    await forget_audit(store, now, days.audit)
     await forget_older(store, partial(sweep_answers, now=now), now, days.answers)
     if days.answers:  # a row of the ledger goes after the answer that tells of it
         await forget_older(store, partial(sweep_issuances, now=now), now, days.issuances)
     await forget_older(store, sweep_intents, now, days.intents)
-    await forget_older(store, sweep_deliveries, now, days.deliveries)
-    await forget_older(store, partial(sweep_events, now=now), now, days.events)
+    if days.deliveries:
+        await forget_deliveries(store, now - days.deliveries * DAY)
+    if days.events:
+        await forget_events(store, now, now - days.events * DAY)
 
 
-async def forget_reads(store: Store, now: float, days: int) -> None:
-    """The audit log of reads, one organisation after the other."""
-    organisation = await store.read(next_organisation, after=-1) if days else None
+async def drop(store: Store, history: History, before: float, unless: str = "") -> None:
+    """Partitions that are old as a whole; in a later minute where somebody uses the table for long, such as a dump."""
+    with suppress(StoreUnavailable):
+        await store.write(drop_old, history=history, before=before, unless=unless)
+
+
+async def forget_audit(store: Store, now: float, days: int) -> None:
+    """The audit log: whole rows, then reads, one organisation after the other. A month that is a partition goes at once."""
+    if not days:
+        return
+    for history in (AUDIT, AUDIT_READ):
+        await drop(store, history, now - days * DAY)
+    await swept(store, sweep_audit, before=await store.read(kept_from, history=AUDIT, before=now - days * DAY))
+    before = await store.read(kept_from, history=AUDIT_READ, before=now - days * DAY)
+    organisation = await store.read(next_organisation, after=-1)
     while organisation is not None:
-        await forget_older(store, partial(sweep_reads, organisation=organisation), now, days)
+        await swept(store, partial(sweep_reads, organisation=organisation), before=before)
         organisation = await store.read(next_organisation, after=organisation)
+
+
+async def forget_deliveries(store: Store, before: float) -> None:
+    """Deliveries that have ended, and their attempts."""
+    kept = await store.read(kept_from, history=ATTEMPT, before=before)
+    await swept(store, sweep_deliveries if kept == before else sweep_bare_deliveries, before=kept)
+    await drop(store, ATTEMPT, before, OLDER_DELIVERIES)
+
+
+async def forget_events(store: Store, now: float, before: float) -> None:
+    """Events with their deliveries. Where events are partitioned, what each may happen once for is remembered before."""
+    kept = await store.read(kept_from, history=EVENT, before=before)
+    if kept == before:
+        await swept(store, partial(sweep_events, now=now), before=before)
+    else:
+        await swept(store, sweep_deliveries_of_events, before=kept)
+        await drop(store, EVENT, before, DELIVERIES_OF_OLDER_EVENTS)
 
 
 async def forget_older(store: Store, sweep: Sweep, now: float, days: int) -> None:

@@ -47,6 +47,7 @@ from transports.keyring_check import checked_keyring, refuse_conflict, refuse_co
 from transports.mail import open_mail
 from transports.mcp.settings import McpSettings
 from transports.model import open_model
+from transports.partitions import Partitions
 from transports.payments import DEMO_PAYEE, PaymentWay, open_payments
 from transports.postman import Postman
 from transports.readiness import Readiness
@@ -390,6 +391,7 @@ def make_worker(settings: Settings, deps: Deps, sender: Sender, report: Callable
         chores=[
             retention(deps.store, deps.clock, settings.history_days),
             recovery(deps.store, deps.clock),
+            Partitions(deps.store, deps.clock, report).chore(),
             *([reconciliation(deps, report), *shop_chores(deps, report), *report_chores(deps)] if looks else []),
         ],
         listener=open_listener(settings.store_url, report),

@@ -11,7 +11,7 @@ from operations.services.per_minute import minute_of, too_often
 from operations.services.webhooks.event_body import Event, event_of
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
 from registry.errors import NotFound, QuotaExceeded
-from registry.ids import Ids
+from registry.ids import Ids, first_id
 from registry.limits import Scope
 from registry.model import Input
 from registry.operation import Example, operation
@@ -19,7 +19,7 @@ from registry.policy import stamp
 from registry.redaction import mask
 from storage.connection import Connection
 from storage.webhooks.deliveries import AttemptRow, DeliveryRow, enqueue, list_deliveries
-from storage.webhooks.events import EventRow, count_retry, list_events, read_event
+from storage.webhooks.events import AHEAD_SECONDS, EventRow, count_retry, list_events, read_event
 
 RETRIES_PER_MINUTE = 10
 EventId = Annotated[str, Field(max_length=64, description="Event id, evt_...")]
@@ -119,9 +119,8 @@ async def list_connectivity_events(ctx: Ctx, params: EventPage) -> ListOf[Event]
 
     `starting_after` gives the older ones. The same objects are sent to the organisation's webhook endpoints as signed POSTs.
     """
-    rows = await ctx.deps.store.read(
-        list_events, organisation=ctx.organisation, intent=params.intent, after=params.starting_after, most=params.limit + 1
-    )
+    after = params.starting_after or first_id("evt_", ctx.now + AHEAD_SECONDS)
+    rows = await ctx.deps.store.read(list_events, organisation=ctx.organisation, intent=params.intent, after=after, most=params.limit + 1)
     return page([shown(row) for row in rows], params.limit)
 
 

@@ -15,7 +15,7 @@ from registry.limits import Role
 from registry.model import Input
 from registry.operation import Example, operation
 from registry.policy import stamp
-from storage.calls.audit import AuditRow, Wanted, list_audit
+from storage.calls.audit import AHEAD_SECONDS, AuditRow, Wanted, list_audit
 
 ID = re.compile(r"aud_([0-9]{1,19})", re.ASCII)
 Word = Annotated[str, Field(min_length=1, max_length=64)]
@@ -113,7 +113,7 @@ async def list_audit_log(ctx: Ctx, params: AuditQuery) -> ListOf[AuditEntry]:
     await ctx.catch_up()
     wanted = Wanted(params.operation, params.principal, params.outcome, params.surface)
     wanted = wanted if params.since is None else wanted._replace(since=params.since)
-    wanted = wanted if params.until is None else wanted._replace(until=params.until)
+    wanted = wanted._replace(until=ctx.now + AHEAD_SECONDS if params.until is None else params.until)
     after = None if params.starting_after is None else number(params.starting_after)
     rows = await ctx.deps.store.read(list_audit, organisation=ctx.organisation, wanted=wanted, after=after, most=params.limit + 1)
     if rows is None:

@@ -28,9 +28,11 @@ from storage.statement import Command, Query, selective, table
 AUDIT, PERSON = table(AuditTable), table(PersonTable)
 NEWEST = 2**62
 LATEST = 1e12
+AHEAD_SECONDS = 86_400
+"""A row of a later time than this from now is of a clock that is wrong. A list that names no end looks into every partition."""
 INSERT = Command(sa.insert(AUDIT).values({name: sa.bindparam(name) for name in Line._fields}))
 OLDEST = sa.select(AUDIT.c.id).where(AUDIT.c.at < sa.bindparam("before")).order_by(AUDIT.c.at).limit(sa.bindparam("most"))
-SWEEP = Command(sa.delete(AUDIT).where(AUDIT.c.id.in_(OLDEST)))
+SWEEP = Command(sa.delete(AUDIT).where(AUDIT.c.id.in_(OLDEST), AUDIT.c.at < sa.bindparam("before")))
 
 
 class AuditRow(NamedTuple):

@@ -131,9 +131,12 @@ def older_are_gone(connection: Connection, *, now: float) -> bool:
     Choice: the first call closes the database to such programs and says no. One that had just looked whether it may start is a running
     process by the next call, a minute later.
     """
-    if connection.run(CLOSE, revision=REVISION):
-        return False
-    return all_know(connection, revision=REVISION, now=now)
+    return not close_to_older(connection, revision=REVISION) and all_know(connection, revision=REVISION, now=now)
+
+
+def close_to_older(connection: Connection, *, revision: str) -> bool:
+    """Let no program start any more that was written for a schema before this revision; False where none could."""
+    return connection.run(CLOSE, revision=revision) > 0
 
 
 def sweep_answers(connection: Connection, *, before: float, most: int, now: float) -> int:

@@ -17,6 +17,8 @@ EVENT, DIGEST = table(EventTable), table(EventDigestTable)
 MOST_DATA_BYTES = 19_000
 # Sorts behind every id: z is the last character of their alphabet.
 AFTER_ALL = "evt_" + "z" * 27
+AHEAD_SECONDS = 86_400
+"""An event of a later time than this from now is of a clock that is wrong. A list that names no end looks into every partition."""
 
 
 class NewEvent(NamedTuple):

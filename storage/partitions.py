@@ -1,0 +1,273 @@
+"""Partitions of history on PostgreSQL: a table whose rows are of some time is divided by months of that time.
+
+The first partition takes whatever is older, the months follow without a gap, and the default partition takes what nobody has made room for
+yet. A month is made two months ahead; rows that came into the default partition before move into it in the same transaction. SQLite has no
+partitions: its tables are whole, and the statements are the same.
+
+Bounds of partitions are values of the column that holds the time: ids that begin with it, or Unix seconds.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import sqlalchemy as sa
+
+from registry.ids import first_id, moment_of_id
+from storage.calls.audit_reads import first_read, moment_of
+from storage.connection import Connection
+from storage.statement import Command, Query
+
+Bound: TypeAlias = str | int | float
+LOCK_MS = 500
+"""How long a change of partitions waits for a table: who comes after it waits as long."""
+MONTHS_AHEAD = 2
+MOST_MOVED = 50_000
+"""Rows that leave the default partition in one transaction; of more, a month gets several partitions."""
+
+
+class History(NamedTuple):
+    """A table that is divided. `column` holds the time; `first` is its smallest value at a moment, `moment` the moment of a value.
+
+    `primary_key`: of the whole table, where it has the column in it. `unique`: what is unique in each partition, where it has not.
+    """
+
+    name: str
+    column: str
+    first: Callable[[float], Bound]
+    moment: Callable[[Bound], float]
+    parse: Callable[[str], Bound]
+    primary_key: str = ""
+    unique: str = ""
+
+
+class Partition(NamedTuple):
+    """A partition: values from `lower` to before `upper`. The first one has no lower bound."""
+
+    name: str
+    lower: Bound | None
+    upper: Bound
+
+
+class Named(NamedTuple):
+    """Something of the catalogue, and how it is made."""
+
+    name: str
+    text: str
+
+
+class Held(NamedTuple):
+    """A value of the column that holds the time."""
+
+    value: str | int | float
+
+
+class Answer(NamedTuple):
+    """Yes is 1."""
+
+    yes: int
+
+
+class Total(NamedTuple):
+    """How many rows."""
+
+    rows: int
+
+
+def by_ids(name: str, column: str, prefix: str, primary_key: str) -> History:
+    """A table with ids of this prefix, which begin with the time."""
+    return History(name, column, partial(first_id, prefix), moment_of_text, str, primary_key)
+
+
+def moment_of_text(id: Bound) -> float:
+    """When an id was made, Unix seconds."""
+    return moment_of_id(str(id))
+
+
+def moment_of_number(id: Bound) -> float:
+    """When a read of the audit log began, Unix seconds."""
+    return moment_of(int(id))
+
+
+# Choice: whole rows of the audit log have no time in their ids, which programs of before made one after the other; their time divides them,
+# and the counter keeps their ids apart.
+AUDIT = History("audit", "at", float, float, float, unique="id")
+AUDIT_READ = History("audit_read", "id", first_read, moment_of_number, int, "organisation, id")
+EVENT = by_ids("event", "id", "evt_", "id")
+ATTEMPT = by_ids("delivery_attempt", "delivery_id", "dlv_", "delivery_id, number")
+# Choice: deliveries stay whole. Claims ask four times for what is due, whenever it was made, and take turns: with 24 partitions a claim
+# took 8 ms in place of 2, and the heads of 512 queues 30 ms in place of 15. And what is due once for an event and an endpoint, whichever
+# month it was asked for in, would need a second row for each delivery, as large as half of it.
+HISTORIES = (AUDIT_READ, AUDIT, EVENT, ATTEMPT)
+
+
+def query(text: str) -> sa.TextClause:
+    """A text whose colons are no parameters."""
+    return sa.text(re.sub(r"(?<!:):(?!:)", r"\:", text))
+
+
+def say(connection: Connection, text: str) -> int:
+    """Run a command that names tables; how many rows it changed."""
+    return connection.run(Command(query(text)))
+
+
+def literal(value: Bound) -> str:
+    """A bound as text: ids of ours and numbers need no escape."""
+    if isinstance(value, str) and not re.fullmatch(r"[a-z]+_[0-9a-z]+", value):
+        raise ValueError("the bound of a partition is no id of ours")
+    return f"'{value}'" if isinstance(value, str) else repr(value)
+
+
+KIND = Query(
+    Answer,
+    sa.text("select count(*) as yes from pg_class where oid = to_regclass(:name) and relkind = 'p'").columns(sa.column("yes", sa.Integer)),
+)
+PARTITIONS = Query(
+    Named,
+    sa.text(
+        "select c.relname::text as name, pg_get_expr(c.relpartbound, c.oid) as text from pg_inherits i"
+        " join pg_class c on c.oid = i.inhrelid where i.inhparent = to_regclass(:name)"
+    ).columns(sa.column("name", sa.Text), sa.column("text", sa.Text)),
+)
+RANGE = re.compile(r"FROM \('?([^')]+)'?\) TO \('?([^')]+)'?\)")
+
+
+def is_partitioned(connection: Connection, *, history: History) -> bool:
+    """Whether the table is divided; never on SQLite."""
+    if connection.dialect_name != "postgresql":
+        return False
+    found = connection.first(KIND, name=history.name)
+    return found is not None and found.yes == 1
+
+
+def partitions_of(connection: Connection, *, history: History) -> list[Partition]:
+    """Its partitions but the default one, the oldest first."""
+    found = list[Partition]()
+    for name, text in connection.all(PARTITIONS, name=history.name):
+        bounds = RANGE.search(text)
+        if bounds is not None:
+            lower = None if bounds[1] == "MINVALUE" else history.parse(bounds[1])
+            found.append(Partition(name, lower, history.parse(bounds[2])))
+    return sorted(found, key=lambda each: history.moment(each.upper))
+
+
+def month_start(at: float, months: int = 0) -> float:
+    """The first moment (UTC) of the month that is so many after that of `at`. Unix seconds."""
+    day = datetime.fromtimestamp(at, UTC)
+    month = day.year * 12 + day.month - 1 + months
+    return datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC).timestamp()
+
+
+def wait_briefly(connection: Connection) -> None:
+    """From here on this transaction gives up on a table that somebody uses for longer."""
+    say(connection, f"set local lock_timeout = '{LOCK_MS}ms'")
+
+
+def default_of(history: History) -> str:
+    """The name of the default partition."""
+    return f"{history.name}_default"
+
+
+def first_of(history: History) -> str:
+    """The name of the first partition."""
+    return f"{history.name}_first"
+
+
+def add_partition(connection: Connection, *, history: History, now: float) -> bool:
+    """Make the next partition, unless there are two whole months ahead; whether it was made. `now`: Unix seconds."""
+    lower = partitions_of(connection, history=history)[-1].upper
+    begin = history.moment(lower)
+    if begin >= month_start(now, 1 + MONTHS_AHEAD):
+        return False
+    wait_briefly(connection)
+    say(connection, f"lock table {default_of(history)} in access exclusive mode")
+    upper = crowded(connection, history, lower, history.first(month_start(begin, 1)))
+    name = new_name(connection, history, begin)
+    say(connection, f"create table {name} (like {history.name} including all)")
+    if history.unique:
+        say(connection, f"alter table {name} add primary key ({history.unique})")
+    some = f"{history.column} >= {literal(lower)} and {history.column} < {literal(upper)}"
+    say(connection, f"with moved as (delete from {default_of(history)} where {some} returning *) insert into {name} select * from moved")
+    say(connection, f"alter table {history.name} attach partition {name} for values from ({literal(lower)}) to ({literal(upper)})")
+    return True
+
+
+def crowded(connection: Connection, history: History, lower: Bound, upper: Bound) -> Bound:
+    """Where a new partition ends: before, if so many rows of the default partition belong to it that they would keep others waiting."""
+    text = (
+        f"select {history.column} as value from {default_of(history)} where {history.column} >= {literal(lower)}"
+        f" and {history.column} < {literal(upper)} order by {history.column} offset {MOST_MOVED} limit 1"
+    )
+    found = connection.first(Query(Held, query(text).columns(sa.column("value"))))
+    return upper if found is None or found.value == lower else found.value
+
+
+def new_name(connection: Connection, history: History, begin: float) -> str:
+    """The name of a partition: that of its month, with a number where the month has several."""
+    taken = {name for name, _ in connection.all(PARTITIONS, name=history.name)}
+    name = f"{history.name}_{datetime.fromtimestamp(begin, UTC):%Y_%m}"
+    return next(each for each in (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3))) if each not in taken)
+
+
+def rows_in_default(connection: Connection, *, history: History, most: int) -> int:
+    """How many rows came for which there was no partition, up to `most`."""
+    text = f"select count(*) as rows from (select 1 from {default_of(history)} limit {most}) as found"
+    found = connection.first(Query(Total, query(text).columns(sa.column("rows", sa.Integer))))
+    return 0 if found is None else found.rows
+
+
+def kept_from(connection: Connection, *, history: History, before: float) -> float:
+    """From which moment on rows are kept, if those before `before` may go: a month is kept until all of it is old. Unix seconds.
+
+    The first partition has no beginning: its rows go in steps, as those of a whole table.
+    """
+    if not is_partitioned(connection, history=history):
+        return before
+    limit = history.first(before)
+    for each in partitions_of(connection, history=history):
+        if each.lower is not None and not is_less(limit, each.lower) and is_less(limit, each.upper):
+            return history.moment(each.lower)
+    return before
+
+
+def is_less(one: Bound, other: Bound) -> bool:
+    """Whether a bound is before another one of the same table."""
+    return str(one) < str(other) if isinstance(one, str) else float(one) < float(other)
+
+
+def drop_old(connection: Connection, *, history: History, before: float, unless: str = "") -> bool:
+    """Drop the partitions whose rows are all from before then (Unix seconds); whether there were any.
+
+    An empty one takes their place, for rows that come late. `unless`: the query of rows that keep them, with `{upper}` for their end.
+    """
+    if not is_partitioned(connection, history=history):
+        return False
+    limit = history.first(before)
+    old = [each for each in partitions_of(connection, history=history) if not is_less(limit, each.upper)]
+    if not old or (len(old) == 1 and is_empty(connection, old[0].name)):
+        return False
+    wait_briefly(connection)
+    say(connection, f"lock table {history.name} in access exclusive mode")
+    upper = literal(old[-1].upper)
+    if unless and exists(connection, unless.format(upper=upper)):
+        return False
+    for each in old:
+        say(connection, f"drop table {each.name}")
+    say(connection, f"create table {first_of(history)} partition of {history.name} for values from (minvalue) to ({upper})")
+    if history.unique:
+        say(connection, f"alter table {first_of(history)} add primary key ({history.unique})")
+    return True
+
+
+def is_empty(connection: Connection, name: str) -> bool:
+    """Whether a table has no row."""
+    return not exists(connection, f"select 1 from {name}")
+
+
+def exists(connection: Connection, text: str) -> bool:
+    """Whether the query finds something."""
+    counted = query(f"select count(*) as yes from ({text} limit 1) as found").columns(sa.column("yes", sa.Integer))
+    found = connection.first(Query(Answer, counted))
+    return found is not None and found.yes == 1

@@ -1,0 +1,360 @@
+"""History in partitions on PostgreSQL: how a whole table becomes divided while others write, what stays refused, and what goes."""
+
+import re
+import time
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import anyio
+import psycopg
+import pytest
+
+from registry.ids import first_id
+from registry.ports import Line
+from storage.calls.audit import AHEAD_SECONDS, LATEST, PAGES, READ_PAGES, append_line
+from storage.calls.audit_reads import NumberedLine, append_reads, first_read
+from storage.connection import Connection, Driver
+from storage.migrate import downgrade, upgrade
+from storage.partitions import AUDIT, AUDIT_READ, EVENT, HISTORIES, MOST_MOVED, Partition, is_partitioned, partitions_of, rows_in_default
+from storage.statement import Statement, postgresql_dialect
+from storage.store import Store, open_store
+from storage.webhooks.deliveries import NEWEST_ATTEMPTS
+from storage.webhooks.events import LIST, LIST_OF_INTENT, READ, NewEvent, emit
+from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite, postgres_url
+from tests.world import NOON, CountingIds, SettableClock
+from transports.history_days import HistoryDays
+from transports.partitions import Partitions
+from transports.retention import retention
+
+pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
+DAY, MONTH = 86_400, 31 * 86_400
+DIALECT = postgresql_dialect()
+
+
+class House(NamedTuple):
+    """A database with what works on it."""
+
+    url: str
+    store: Store
+    clock: SettableClock
+    ids: CountingIds
+    partitions: Partitions
+    reports: list[str]
+
+    async def emit(self, dedup: str) -> bool:
+        """An event of this moment; whether it had not happened before."""
+        event = NewEvent(self.ids.new("evt_"), "org_1", "cni_1", "esim.issued", 0, "{}", dedup, int(self.clock.now()))
+        return await self.store.write(emit, event=event, ids=self.ids)
+
+    async def write_audit(self) -> None:
+        """A row of a write and one of a read."""
+        self.ids.count += 1
+        line = Line(self.clock.now(), "org_1", "http", "an_operation", "usr_1", "key_1", "ok", 200, 1.5, "req_1", None)
+        read = NumberedLine(self.ids.count, line)
+        await self.store.write(append_line, line)
+        await self.store.write(append_reads, lines=[read])
+
+    def ask(self, text: str) -> list[tuple[object, ...]]:
+        """The rows of a query beside the service."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            found = connection.execute(text.encode())
+            return found.fetchall() if found.description else []
+
+    def count(self, table: str) -> int:
+        """How many rows a table has."""
+        return cast(int, self.ask(f"select count(*) from {table}")[0][0])
+
+    def names(self, table: str) -> list[str]:
+        """Its partitions without the default one."""
+        return [each.name.removeprefix(table + "_") for each in self.all_of(table)]
+
+    def all_of(self, table: str) -> list[Partition]:
+        """Its partitions."""
+        history = next(each for each in HISTORIES if each.name == table)
+        with psycopg.connect(self.url) as raw:
+            return partitions_of(Connection(cast("Driver", raw), DIALECT), history=history)
+
+
+def house_over(url: str) -> House:
+    clock = SettableClock()
+    store, reports = open_store(url), list[str]()
+    return House(url, store, clock, CountingIds(clock), Partitions(store, clock, reports.append), reports)
+
+
+@pytest.fixture
+async def whole() -> AsyncGenerator[House]:
+    """A database at HEAD whose history has no partitions."""
+    with postgres_url() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        upgrade(url)
+        house = house_over(url)
+        yield house
+        await house.store.aclose()
+
+
+@pytest.fixture
+async def divided() -> AsyncGenerator[House]:
+    """A database with partitions."""
+    with migrated_postgres() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        house = house_over(url)
+        yield house
+        await house.store.aclose()
+
+
+async def test_tables_become_partitioned_under_writes_and_no_row_and_no_call_is_lost(whole: House) -> None:
+    house = whole
+    written, longest, done = 0, 0.0, anyio.Event()
+
+    async def write() -> None:
+        nonlocal written, longest
+        while not done.is_set():
+            began = time.monotonic()
+            assert await house.emit(f"{written}-{house.ids.count}")
+            await house.write_audit()
+            longest, written = max(longest, time.monotonic() - began), written + 1
+
+    async with anyio.create_task_group() as group:
+        for _ in range(4):
+            group.start_soon(write)
+        await house.partitions.run()
+        assert house.names("event") == []
+        await house.partitions.run()
+        before = written
+        while written < before + 20:
+            await anyio.sleep(0)
+        done.set()
+    assert house.reports == []
+    assert all(house.names(each.name) == ["first", "2027_02", "2027_03"] for each in HISTORIES)
+    assert [house.count(name) for name in ("event", "event_digest", "audit", "audit_read")] == [written] * 4
+    assert longest < 5  # of three calls, each of which waits for a table no longer than that
+
+
+async def test_a_table_in_use_is_left_and_keeps_the_others_waiting_only_briefly(whole: House) -> None:
+    house = whole
+    await house.partitions.run()
+    with psycopg.connect(house.url) as reader:
+        reader.execute("select count(*) from event")
+        began = time.monotonic()
+        async with anyio.create_task_group() as group:
+            group.start_soon(house.partitions.run)
+            assert await house.emit("meanwhile")
+        assert time.monotonic() - began < 10
+    assert house.names("event") == [] and house.names("delivery_attempt") == ["first", "2027_02", "2027_03"]
+    assert [report.split(":")[0] for report in house.reports] == [
+        "the partitions of event could not be changed and are tried again in a minute"
+    ]
+    await house.partitions.run()
+    assert house.names("event") == ["first", "2027_02", "2027_03"]
+    assert not await house.emit("meanwhile")
+
+
+async def test_nothing_is_partitioned_beside_a_program_of_the_schema_before(whole: House) -> None:
+    house = whole
+    house.ask(f"insert into replica (id, expires_at, revision) values ('rpl_1', {NOON + 10}, '0021')")
+    for _ in range(3):
+        await house.partitions.run()
+        assert house.ask("select works_from from schema_step where revision = '0022'") != [("0022",)]
+    house.clock.advance(120)
+    await house.partitions.run()
+    assert house.names("event") == []  # closed to older programs, one of which may just be starting
+    assert house.ask("select works_from from schema_step where revision = '0022'") == [("0022",)]
+    await house.partitions.run()
+    assert house.names("event") == ["first", "2027_02", "2027_03"]
+
+
+async def test_what_happens_once_is_refused_in_every_month(whole: House) -> None:
+    house = whole
+    house.ask(
+        "insert into event (id, organisation, intent, type, livemode, data, dedup, retry_minute, retry_count, created)"
+        f" values ('{first_id('evt_', NOON - DAY)}', 'org_1', 'cni_1', 'esim.issued', 0, '{{}}', 'of 0021', 0, 0, 1)"
+    )
+    assert await house.emit("now")
+    for _ in range(2):
+        await house.partitions.run()
+    for _ in range(3):
+        assert not await house.emit("of 0021")
+        assert not await house.emit("now")
+        house.clock.advance(MONTH)
+    assert house.count("event") == 2
+
+
+async def test_rows_without_a_partition_are_kept_found_and_moved_when_there_is_one(divided: House) -> None:
+    house = divided
+    house.clock.advance(5 * MONTH)
+    assert await house.emit("late")
+    await house.write_audit()
+    for history in (EVENT, AUDIT, AUDIT_READ):
+        assert await house.store.read(rows_in_default, history=history, most=9) == 1
+    await house.partitions.run()
+    for history in HISTORIES:
+        assert await house.store.read(rows_in_default, history=history, most=9) == 0
+        assert house.names(history.name)[-1] == "2027_08"
+    assert [house.count(name) for name in ("event", "audit", "audit_read")] == [1, 1, 1]
+    assert house.count("event_2027_06") == 1
+    assert not await house.emit("late")
+
+
+async def test_very_many_rows_without_a_partition_are_moved_in_steps_to_several(divided: House) -> None:
+    house = divided
+    many = MOST_MOVED + 10
+    start = int(NOON + 3 * MONTH) * 1000 << 19
+    columns = "organisation, operation, principal, key, outcome, surface, microseconds, status, request"
+    house.ask(f"insert into audit_read (id, {columns}) select {start} + n, 1, 1, 1, 1, 1, 1, 1, 1, 'x' from generate_series(1, {many}) n")
+    house.clock.advance(3 * MONTH)
+    await house.partitions.run()
+    assert house.names("audit_read") == ["first", "2027_01", "2027_02", "2027_03", "2027_04", "2027_04_2", "2027_05", "2027_06"]
+    assert (house.count("audit_read_2027_04"), house.count("audit_read_2027_04_2")) == (MOST_MOVED, 10)
+
+
+async def test_a_month_goes_as_a_whole_when_all_of_it_is_old_and_its_guards_stay(divided: House) -> None:
+    house = divided
+    days = HistoryDays(audit=30, events=30, deliveries=30)
+    house.ask(
+        "insert into webhook_endpoint (id, organisation, url, status, secret, replay_minute, replay_count, created, proven)"
+        " values ('we_1', 'org_1', 'https://example.com', 'enabled', '', 0, 0, 1, 1)"
+    )
+    assert await house.emit("once")
+    await house.write_audit()
+    house.ask("insert into delivery_attempt select id, 1, 1, 'ok', 1.0, null from delivery")
+    house.clock.advance(40 * DAY)  # old, but the month is not
+    await retention(house.store, house.clock, days).run()
+    names = ("event", "audit", "audit_read", "delivery", "delivery_attempt")
+    assert [house.count(name) for name in names] == [1, 1, 1, 1, 1]
+    house.clock.advance(MONTH)
+    await house.partitions.run()
+    await retention(house.store, house.clock, days).run()
+    assert [house.count(name) for name in names] == [1, 0, 0, 1, 1]  # it is still to be delivered
+    assert house.names("audit") == ["first", "2027_02", "2027_03", "2027_04", "2027_05"]
+    house.ask("update delivery set state = 1")
+    await retention(house.store, house.clock, days).run()
+    assert [house.count(name) for name in names] == [0, 0, 0, 0, 0]
+    assert all(house.names(each.name)[:2] == ["first", "2027_02"] for each in HISTORIES)
+    assert not await house.emit("once")
+    assert await house.emit("another") and house.count("event") == 1
+    await retention(house.store, house.clock, days).run()  # nothing more is old
+    assert house.count("event") == 1
+
+
+async def test_the_first_partition_loses_old_rows_in_steps(whole: House) -> None:
+    house = whole
+    assert await house.emit("once")
+    await house.write_audit()
+    for _ in range(2):
+        await house.partitions.run()
+    house.clock.advance(31 * DAY)
+    for _ in range(2):
+        await retention(house.store, house.clock, HistoryDays(audit=30, events=30)).run()
+    assert [house.count(name) for name in ("event", "audit", "audit_read")] == [0, 0, 0]
+    assert house.names("event") == ["first", "2027_02", "2027_03"]
+    assert not await house.emit("once")
+
+
+async def test_a_table_with_rows_of_a_time_to_come_stays_whole_and_takes_more_of_them(whole: House) -> None:
+    house = whole
+    house.clock.advance(12 * MONTH)
+    assert await house.emit("of a wrong clock")
+    house.clock.advance(-12 * MONTH)
+    for _ in range(3):
+        await house.partitions.run()
+    assert house.names("event") == [] and house.names("audit") == ["first", "2027_02", "2027_03"]
+    assert len(house.reports) == 1 and house.reports[0].startswith("event is not partitioned: it has rows from after evt_")
+    house.clock.advance(13 * MONTH)
+    assert await house.emit("now")
+    await house.partitions.run()
+    assert house.names("event")[0] == "first"
+
+
+async def test_a_database_of_the_first_release_is_upgraded_and_partitioned(whole: House) -> None:
+    house, url = whole, whole.url
+    downgrade(url, "0008")
+    house.ask(
+        "insert into event (id, organisation, intent, type, livemode, data, dedup, retry_minute, retry_count, created)"
+        " select 'evt_' || lpad(n::text, 26, '0'), 'org_1', 'cni_1', 'esim.issued', 0, '{}', 'of 1.0 ' || n, 0, 0, 1"
+        " from generate_series(1, 12000) n"
+    )
+    upgrade(url)
+    for _ in range(2):
+        await house.partitions.run()
+    assert (house.count("event_first"), house.count("event_digest")) == (12_000, 12_000)
+    assert not await house.emit("of 1.0 1") and not await house.emit("of 1.0 12000")
+    assert await house.emit("of now")
+    with pytest.raises(RuntimeError, match="partitioned"):
+        downgrade(url, "0021")
+
+
+async def test_a_file_has_no_partitions(tmp_path: Path) -> None:
+    house = house_over(migrated_sqlite(tmp_path))
+    for _ in range(2):
+        await house.partitions.run()
+    assert not await house.store.read(is_partitioned, history=EVENT)
+    assert await house.emit("once") and not await house.emit("once")
+    await house.store.aclose()
+
+
+def touched(connection: psycopg.Connection, statement: Statement, **given: object) -> set[str]:
+    """The partitions that a statement looked into when it was carried out."""
+    text = statement.text(DIALECT)
+    names = dict.fromkeys(re.findall(r"%\((\w+)\)s", text.sql)) | dict(text.literals) | given
+    found = connection.execute(b"explain (analyze, costs off) " + text.sql.encode(), names).fetchall()
+    lines = [cast(str, row[0]) for row in found if "never executed" not in cast(str, row[0])]
+    return {name for line in lines for name in re.findall(r" on (\w+_(?:first|default|20\d\d_\d\d))", line)}
+
+
+PLANS: dict[str, tuple[Statement, dict[str, object], set[str]]] = {
+    "the newest events": (
+        LIST,
+        {"organisation": "org_1", "after": first_id("evt_", NOON + 70 * DAY + AHEAD_SECONDS), "most": 20},
+        {"event_2027_03"},
+    ),
+    "the newest events of an intent": (
+        LIST_OF_INTENT,
+        {"organisation": "org_1", "intent": "cni_1", "after": first_id("evt_", NOON + 70 * DAY + AHEAD_SECONDS), "most": 20},
+        {"event_2027_03"},
+    ),
+    "an event": (READ, {"organisation": "org_1", "event": first_id("evt_", NOON)}, {"event_2027_01"}),
+    "the newest writes": (
+        PAGES[frozenset()],
+        {"organisation": "org_1", "since": 0.0, "until": NOON + 71 * DAY, "last_at": LATEST, "last_id": 2**62, "most": 20},
+        {"audit_2027_03"},
+    ),
+    "the newest reads": (
+        READ_PAGES[frozenset()],
+        {"organisation": 5, "first": 0, "last": first_read(NOON + 71 * DAY), "most": 20},
+        {"audit_read_2027_03"},
+    ),
+    "the attempts of a delivery": (NEWEST_ATTEMPTS, {"delivery": first_id("dlv_", NOON)}, {"delivery_attempt_2027_01"}),
+}
+
+
+@pytest.fixture(scope="module")
+def filled() -> Iterator[psycopg.Connection]:
+    """A database with rows of each day of four months."""
+    with migrated_postgres() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        house = house_over(url)
+
+        async def fill() -> None:
+            await house.partitions.run()
+            for day in range(-30, 71):
+                house.clock.wall = NOON + day * DAY
+                await house.partitions.run()
+                for _ in range(30):
+                    await house.emit(f"{house.ids.count}")
+                    await house.write_audit()
+            await house.store.aclose()
+
+        anyio.run(fill)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("vacuum analyze")
+            yield connection
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_statement_looks_only_into_the_partitions_that_it_needs(filled: psycopg.Connection, name: str) -> None:
+    statement, given, partitions = PLANS[name]
+    assert touched(filled, statement, **given) == partitions
