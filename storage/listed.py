@@ -27,3 +27,17 @@ def listed(dialect: Dialect, bind: str, name: str, **columns: Column) -> sa.Subq
         cells = [rows.c.value.op("->>")(sa.literal_column(str(place))) for place in range(len(columns))]
     typed = [sa.cast(cell, kind).label(column) for cell, (column, kind) in zip(cells, columns.items(), strict=True)]
     return sa.select(*typed).select_from(rows).subquery(name)
+
+
+def between(dialect: Dialect, column: sa.ColumnElement[str]) -> list[sa.ColumnElement[bool]]:
+    """That an id of a list is between the ends of it (`ends`), which tells PostgreSQL the partitions. SQLite would take another index."""
+    return (
+        []
+        if dialect.name == "sqlite"
+        else [column >= sa.bindparam("lowest", type_=sa.Text), column <= sa.bindparam("highest", type_=sa.Text)]
+    )
+
+
+def ends(ids: Sequence[str]) -> dict[str, str]:
+    """The first and the last of some ids."""
+    return {"lowest": min(ids), "highest": max(ids)}

@@ -15,6 +15,7 @@ from storage.calls.replicas import all_know
 from storage.connection import Connection
 from storage.copied_rows import last_copied, note_copied
 from storage.partitions import (
+    AUDIT,
     Bound,
     History,
     Named,
@@ -149,7 +150,7 @@ def switch(connection: Connection, *, history: History, end: Bound) -> None:
     wait_briefly(connection)
     say(connection, f"lock table {name} in access exclusive mode")
     indexes = connection.all(INDEXES, name=name)
-    counted = connection.first(SEQUENCE, table=name, column=history.unique) if history.unique else None
+    counted = connection.first(SEQUENCE, table=name, column="id") if history is AUDIT else None
     say(connection, f"alter table {name} rename to {first}")
     for index, _ in indexes:
         say(connection, f"alter index {index} rename to {index}_first")
@@ -157,14 +158,14 @@ def switch(connection: Connection, *, history: History, end: Bound) -> None:
     if history.primary_key:
         say(connection, f"alter table {name} add constraint {name}_pkey primary key ({history.primary_key})")
     for index, text in indexes:
-        if text == "unique":  # its small table keeps the rule
+        if text == "unique" and not history.unique:  # its small table keeps the rule
             say(connection, f"alter table {first} drop constraint {index}_first")
-        elif text != "primary":
+        elif text not in ("primary", "unique"):
             say(connection, text)
     if counted is not None and counted.sequence is not None:  # else it would go with the first partition
-        say(connection, f"alter sequence {counted.sequence} owned by {name}.{history.unique}")
+        say(connection, f"alter sequence {counted.sequence} owned by {name}.id")
     say(connection, f"alter table {name} attach partition {first} for values from (minvalue) to ({literal(end)})")
     say(connection, f"alter table {first} drop constraint {check_name(history)}")
     say(connection, f"create table {default_of(history)} partition of {name} default")
     if history.unique:
-        say(connection, f"alter table {default_of(history)} add primary key ({history.unique})")
+        say(connection, f"alter table {default_of(history)} add unique ({history.unique})")

@@ -112,22 +112,23 @@ def divide(url: str, now: float = DIVIDED_AT) -> None:
 
 
 @cache
-def migrated_template() -> str | None:
-    """The name of a PostgreSQL database at HEAD that nobody works in, made once per run. Its history has partitions."""
+def migrated_template(*, divided: bool = True) -> str | None:
+    """The name of a PostgreSQL database at HEAD that nobody works in, made once per run. `divided`: its history has partitions."""
     made = ExitStack()
     url = made.enter_context(postgres_url())
     if url is None:
         return None
     atexit.register(made.close)  # before the server's own clean-up
     upgrade(url)
-    divide(url)
+    if divided:
+        divide(url)
     return urlsplit(url).path.removeprefix("/")
 
 
 @contextmanager
-def migrated_postgres() -> Generator[str | None]:
-    """The address of a new database at HEAD: a copy, which is faster than migrating again."""
-    template = migrated_template()
+def migrated_postgres(*, divided: bool = True) -> Generator[str | None]:
+    """The address of a new database at HEAD: a copy, which is faster than migrating again. `divided`: its history has partitions."""
+    template = migrated_template(divided=divided)
     if template is None:
         yield None
         return

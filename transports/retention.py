@@ -22,7 +22,7 @@ from storage.mail import sweep_mails
 from storage.money.connect_states import sweep_states
 from storage.money.payment_events import sweep_payment_events
 from storage.network.account_parts import sweep_parts
-from storage.partitions import ATTEMPT, AUDIT, AUDIT_READ, EVENT, History, drop_old, kept_from
+from storage.partitions import ATTEMPT, AUDIT, AUDIT_READ, DELIVERY, EVENT, History, drop_old, kept_from
 from storage.people.authorizations import sweep_authorizations
 from storage.people.browser_sessions import sweep_sessions
 from storage.people.former_tokens import sweep_former_tokens
@@ -38,9 +38,8 @@ from storage.webhooks.deliveries import give_up_rest
 from storage.webhooks.event_removal import (
     DELIVERIES_OF_OLDER_EVENTS,
     OLDER_DELIVERIES,
-    sweep_bare_deliveries,
+    PENDING_DELIVERIES,
     sweep_deliveries,
-    sweep_deliveries_of_events,
     sweep_events,
 )
 from storage.webhooks.receivers import sweep_receivers
@@ -128,8 +127,10 @@ async def forget_audit(store: Store, now: float, days: int) -> None:
 
 async def forget_deliveries(store: Store, before: float) -> None:
     """Deliveries that have ended, and their attempts."""
-    kept = await store.read(kept_from, history=ATTEMPT, before=before)
-    await swept(store, sweep_deliveries if kept == before else sweep_bare_deliveries, before=kept)
+    kept = await store.read(kept_from, history=DELIVERY, before=before)
+    if kept == before:
+        await swept(store, sweep_deliveries, before=before)
+    await drop(store, DELIVERY, before, PENDING_DELIVERIES)
     await drop(store, ATTEMPT, before, OLDER_DELIVERIES)
 
 
@@ -139,7 +140,7 @@ async def forget_events(store: Store, now: float, before: float) -> None:
     if kept == before:
         await swept(store, partial(sweep_events, now=now), before=before)
     else:
-        await swept(store, sweep_deliveries_of_events, before=kept)
+        await forget_deliveries(store, before)
         await drop(store, EVENT, before, DELIVERIES_OF_OLDER_EVENTS)
 
 

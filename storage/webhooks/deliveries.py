@@ -7,9 +7,9 @@ import sqlalchemy as sa
 
 from registry.ids import Ids
 from storage.connection import Connection
-from storage.listed import listed, packed
+from storage.listed import between, ends, listed, packed
 from storage.schema import DeliveryAttemptTable, DeliveryTable, WebhookEndpointTable
-from storage.statement import Command, Query, table
+from storage.statement import Command, Dialect, Query, table
 from storage.webhooks.notify import notify_deliveries
 
 DELIVERY, ATTEMPT, ENDPOINT = table(DeliveryTable), table(DeliveryAttemptTable), table(WebhookEndpointTable)
@@ -19,7 +19,7 @@ ATTEMPTS_SHOWN = 100
 REPLAYED_AT_ONCE = 10_000
 # Nor does the end of an endpoint with a long queue hold it.
 ENDED_AT_ONCE = 10_000
-AFTER_ALL = "dlv_" + "z" * 27
+AFTER_ALL, LAST_MS = "dlv_" + "z" * 27, 1 << 62
 
 
 class Id(NamedTuple):
@@ -61,23 +61,47 @@ class Requeued(NamedTuple):
     waiting: int
 
 
+def first_of(event: str) -> str:
+    """An id before all those of an event's deliveries: 17 minutes, for clocks that do not agree, before the event's own."""
+    return "dlv_" + event[4:10]
+
+
+def delivery_id(event: str, ids: Ids) -> str:
+    """A new id for a delivery, with the time of the event: so all deliveries of an event, whenever they are made, are in one month."""
+    return "dlv_" + event[4:14] + ids.new("dlv_")[14:]
+
+
+def since_event(dialect: Dialect) -> list[sa.ColumnElement[bool]]:
+    """No delivery is older than its event, so that older partitions need not be looked into; SQLite has none, and another index."""
+    return [] if dialect.name == "sqlite" else [DELIVERY.c.id >= sa.bindparam("first", type_=sa.Text)]
+
+
 ENABLED = Query(
     EndpointId,
     sa.select(ENDPOINT.c.id)
     .where(ENDPOINT.c.organisation == sa.bindparam("organisation"), ENDPOINT.c.status == "enabled", ENDPOINT.c.schedule.is_(None))
     .order_by(ENDPOINT.c.id),
 )
-# What is under way stays as it is: it is the very delivery that is asked for.
+# An event has one delivery for an endpoint: where the table is whole a rule of it says so, else the same rule of the event's partition.
 QUEUE = Command(
     lambda dialect: (
         dialect.insert(DELIVERY)
         .values({name: sa.bindparam(name) for name in ("id", "event_id", "endpoint_id", "organisation", "due_ms")})
         .values(state=PENDING, attempt=0, attempts=0, created_ms=sa.bindparam("due_ms"))
-        .on_conflict_do_update(
-            index_elements=["event_id", "endpoint_id"],
-            set_={"state": PENDING, "attempt": 0, "due_ms": sa.bindparam("due_ms")},
-            where=DELIVERY.c.lease.is_(None),
+        .on_conflict_do_nothing()
+    )
+)
+# What is under way stays as it is: it is the very delivery that is asked for.
+QUEUE_AGAIN = Command(
+    lambda dialect: (
+        sa.update(DELIVERY)
+        .where(
+            DELIVERY.c.event_id == sa.bindparam("event"),
+            DELIVERY.c.endpoint_id == sa.bindparam("endpoint"),
+            DELIVERY.c.lease.is_(None),
+            *since_event(dialect),
         )
+        .values(state=PENDING, attempt=0, due_ms=sa.bindparam("now_ms"))
     )
 )
 # Spelled as in the indexes of those rows alone.
@@ -133,7 +157,9 @@ DROP = [
     Query(Id, sa.delete(DELIVERY).where(OF_ENDPOINT, IS_TAKEN).returning(DELIVERY.c.id)),
 ]
 REMOVE_ATTEMPTS = Command(
-    lambda dialect: sa.delete(ATTEMPT).where(ATTEMPT.c.delivery_id.in_(sa.select(listed(dialect, "ids", "gone", id=sa.Text).c.id)))
+    lambda dialect: sa.delete(ATTEMPT).where(
+        ATTEMPT.c.delivery_id.in_(sa.select(listed(dialect, "ids", "gone", id=sa.Text).c.id)), *between(dialect, ATTEMPT.c.delivery_id)
+    )
 )
 OF_DISABLED = (
     sa.select(DELIVERY.c.id)
@@ -142,13 +168,26 @@ OF_DISABLED = (
     .limit(sa.bindparam("most"))
 )
 GIVE_UP_REST = Command(sa.update(DELIVERY).where(DELIVERY.c.id.in_(OF_DISABLED), IS_UNTAKEN).values(state=FAILED))
-LIST = Query(
-    DeliveryRow,
-    sa.select(*(DELIVERY.c[name] for name in DeliveryRow._fields))
-    .where(DELIVERY.c.event_id == sa.bindparam("event"), DELIVERY.c.id < sa.bindparam("after"))
-    .order_by(DELIVERY.c.id.desc())
-    .limit(sa.bindparam("most")),
-)
+
+
+def newest(dialect: Dialect) -> sa.Executable:
+    """An event's deliveries from one on. Their ids have all the event's time, so that the time of each decides."""
+    after, shown = sa.bindparam("after", type_=sa.Text), DELIVERY.alias("shown")
+    place = sa.select(shown.c.created_ms).where(shown.c.id == after).scalar_subquery()
+    begin = sa.func.coalesce(place, sa.bindparam("last_ms", type_=sa.BigInteger))
+    return (
+        sa.select(*(DELIVERY.c[name] for name in DeliveryRow._fields))
+        .where(
+            DELIVERY.c.event_id == sa.bindparam("event"),
+            (DELIVERY.c.created_ms < begin) | ((DELIVERY.c.created_ms == begin) & (DELIVERY.c.id < after)),
+            *since_event(dialect),
+        )
+        .order_by(DELIVERY.c.created_ms.desc(), DELIVERY.c.id.desc())
+        .limit(sa.bindparam("most"))
+    )
+
+
+LIST = Query(DeliveryRow, newest)
 NEWEST_ATTEMPTS = Query(
     AttemptRow,
     sa.select(*(ATTEMPT.c[name] for name in AttemptRow._fields))
@@ -160,16 +199,22 @@ NEWEST_ATTEMPTS = Query(
 
 def enqueue(connection: Connection, *, event: str, organisation: str, now_ms: int, ids: Ids) -> None:
     """Queue an event for every enabled endpoint, each at the start of the schedule; attempts keep their numbers."""
-    rows = [
-        {"id": ids.new("dlv_"), "event_id": event, "endpoint_id": endpoint.id, "organisation": organisation, "due_ms": now_ms}
-        for endpoint in connection.all(ENABLED, organisation=organisation)
-    ]
-    notify_deliveries(connection, queued=connection.run_many(QUEUE, rows))
+    endpoints = [endpoint.id for endpoint in connection.all(ENABLED, organisation=organisation)]
+    queue(connection, event=event, endpoints=endpoints, organisation=organisation, now_ms=now_ms, ids=ids)
 
 
 def enqueue_for(connection: Connection, *, event: str, endpoint: str, organisation: str, now_ms: int, ids: Ids) -> None:
     """Queue an event for one endpoint, whoever's else it may be for."""
-    queued = connection.run(QUEUE, id=ids.new("dlv_"), event_id=event, endpoint_id=endpoint, organisation=organisation, due_ms=now_ms)
+    queue(connection, event=event, endpoints=[endpoint], organisation=organisation, now_ms=now_ms, ids=ids)
+
+
+def queue(connection: Connection, *, event: str, endpoints: Sequence[str], organisation: str, now_ms: int, ids: Ids) -> None:
+    """Queue an event for these endpoints; a delivery that has been made before begins again."""
+    new = {"event_id": event, "organisation": organisation, "due_ms": now_ms}
+    queued = connection.run_many(QUEUE, [{"id": delivery_id(event, ids), "endpoint_id": endpoint, **new} for endpoint in endpoints])
+    if queued < len(endpoints):
+        again = {"event": event, "first": first_of(event), "now_ms": now_ms}
+        queued += connection.run_many(QUEUE_AGAIN, [{"endpoint": endpoint, **again} for endpoint in endpoints])
     notify_deliveries(connection, queued=queued)
 
 
@@ -218,10 +263,11 @@ def drop_pending(connection: Connection, *, endpoint: str) -> None:
 def remove_attempts(connection: Connection, deliveries: Sequence[Id]) -> None:
     """The attempts of deliveries that were removed."""
     if deliveries:
-        connection.run(REMOVE_ATTEMPTS, ids=packed([[delivery.id] for delivery in deliveries]))
+        ids = [delivery.id for delivery in deliveries]
+        connection.run(REMOVE_ATTEMPTS, ids=packed([[id] for id in ids]), **ends(ids))
 
 
 def list_deliveries(connection: Connection, *, event: str, after: str | None, most: int) -> list[tuple[DeliveryRow, list[AttemptRow]]]:
     """An event's deliveries, newest first, each with its newest attempts in the order they were made."""
-    rows = connection.all(LIST, event=event, after=after or AFTER_ALL, most=most)
+    rows = connection.all(LIST, event=event, first=first_of(event), after=after or AFTER_ALL, last_ms=LAST_MS, most=most)
     return [(row, connection.all(NEWEST_ATTEMPTS, delivery=row.id)[::-1]) for row in rows]

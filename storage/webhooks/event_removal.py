@@ -60,13 +60,6 @@ REMOVE_DELIVERIES = Query(
         .returning(DELIVERY.c.id)
     ),
 )
-OLD_OF_EVENTS = Query(
-    Id,
-    sa.select(DELIVERY.c.id)
-    .where(DELIVERY.c.event_id < LAST, DELIVERY.c.state + PENDING_STATE != PENDING_STATE)
-    .order_by(DELIVERY.c.event_id)
-    .limit(sa.bindparam("most")),
-)
 DELIVERIES_OF = Query(
     Id,
     lambda dialect: sa.select(DELIVERY.c.id).where(DELIVERY.c.event_id.in_(sa.select(listed(dialect, "ids", "old", id=sa.Text).c.id))),
@@ -79,9 +72,10 @@ REMOVE_EVENTS = Command(
     )
 )
 
+PENDING_DELIVERIES = "select 1 from delivery where id < {upper} and state = 0"
 OLDER_DELIVERIES = "select 1 from delivery where id < {upper}"
 DELIVERIES_OF_OLDER_EVENTS = "select 1 from delivery where event_id < {upper}"
-"""What keeps a partition of attempts, and one of events."""
+"""What keeps a partition of deliveries, one of attempts and one of events."""
 
 
 def ids_of(rows: list[Id]) -> str:
@@ -99,17 +93,6 @@ def remove_deliveries(connection: Connection, rows: list[Id]) -> int:
 def sweep_deliveries(connection: Connection, *, before: float, most: int) -> int:
     """Remove the oldest deliveries that have ended, with their attempts. `before`: Unix seconds."""
     return remove_deliveries(connection, connection.all(OLD_DELIVERIES, last=first_id("dlv_", before), most=most))
-
-
-def sweep_bare_deliveries(connection: Connection, *, before: float, most: int) -> int:
-    """Remove the oldest deliveries that have ended, but not their attempts, whose partition goes as a whole. `before`: Unix seconds."""
-    rows = connection.all(OLD_DELIVERIES, last=first_id("dlv_", before), most=most)
-    return len(connection.all(REMOVE_DELIVERIES, ids=ids_of(rows))) if rows else 0
-
-
-def sweep_deliveries_of_events(connection: Connection, *, before: float, most: int) -> int:
-    """Remove deliveries that have ended, with their attempts, of events from before then, which go with their partition."""
-    return remove_deliveries(connection, connection.all(OLD_OF_EVENTS, last=first_id("evt_", before), most=most))
 
 
 def sweep_events(connection: Connection, *, before: float, most: int, now: float) -> int:

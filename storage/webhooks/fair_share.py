@@ -5,15 +5,21 @@ Claims take turns (on SQLite the write lock makes them, on PostgreSQL an advisor
 for the one whose turn it is, so what a claim reads is bounded whatever waits. It looks at the oldest rows first. Where that view ends
 before everybody has had a turn, it looks behind it: at the head of each endpoint's own queue, found by going from endpoint to endpoint in
 an index. Of more endpoints than one claim looks at, the next claim goes on where this one ended.
+
+Where deliveries are partitioned, a claim looks only from the oldest partition in which something waits to that of now: nearly always one.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from registry.ids import first_id
 from storage.connection import Connection
+from storage.partitions import DELIVERY as DELIVERIES
+from storage.partitions import Partition, default_of, partitions_of
 from storage.schema import DeliveryTable
 from storage.statement import Dialect, Query, table
 
@@ -27,6 +33,9 @@ VIEW, WIDE_VIEW = 64, 512
 ENDPOINTS_AT_ONCE = 512
 # The first claim of each of these looks behind its view for others' turns; where receivers are quick, all would pay for what one finds.
 LOOK_MS = 50
+# How long a claim believes where the oldest partition is: for so long a delivery of an older one may wait that is sent again.
+SPAN_MS = 1000
+AHEAD_SECONDS = 86_400
 TURN = 0x6F7574626F78  # "outbox": the name of the advisory lock
 
 
@@ -63,6 +72,38 @@ class Head(NamedTuple):
     due_ms: int | None
 
 
+class Span(NamedTuple):
+    """The ids between which deliveries wait, as it was found then; without a `lowest` one: everywhere."""
+
+    lowest: str
+    highest: str
+    at_ms: int
+
+    @property
+    def ends(self) -> dict[str, str]:
+        """As values to bind."""
+        return {"floor": self.lowest, "ceiling": self.highest} if self.lowest else {}
+
+
+EVERYWHERE = Span("", "", 0)
+
+
+class Bounds(NamedTuple):
+    """A partition in which something waits; without bounds: that of rows that nobody has made room for."""
+
+    lower: str
+    upper: str
+
+
+class Queue(NamedTuple):
+    """What a claim asks: what is under way, what is due, what dead workers had, and the heads of queues."""
+
+    held: Query[Held]
+    oldest: Query[Candidate]
+    lapsed: Query[Candidate]
+    heads: Query[Head]
+
+
 class Choice(NamedTuple):
     """The deliveries to take, and the endpoint behind which the next claim looks; nothing: it begins with the first."""
 
@@ -85,6 +126,13 @@ def pending(delivery: sa.FromClause) -> sa.ColumnElement[bool]:
     return delivery.c.state + sa.literal_column("0", sa.Integer) == sa.literal_column("0", sa.Integer)
 
 
+def within(delivery: sa.FromClause, *, floor: bool) -> list[sa.ColumnElement[bool]]:
+    """The condition that a delivery is in a partition in which something waits, where it is asked for."""
+    if not floor:
+        return []
+    return [delivery.c.id >= sa.bindparam("floor", type_=sa.Text), delivery.c.id < sa.bindparam("ceiling", type_=sa.Text)]
+
+
 def lock(dialect: Dialect) -> sa.Executable:
     """Held to the end of the transaction; on SQLite there is nothing to do."""
     if dialect.name == "sqlite":
@@ -95,41 +143,40 @@ def lock(dialect: Dialect) -> sa.Executable:
 
 NOW = sa.bindparam("now_ms", type_=sa.BigInteger)
 TAKE_TURN = Query(Turn, lock)
-# A leased row is due within the length of the longest lease. The addition keeps SQLite from the indexes of all that is pending: what
-# waits for a later attempt may be a million rows.
-HELD = Query(
-    Held,
-    sa.select(
-        DELIVERY.c.endpoint_id, DELIVERY.c.organisation, sa.func.count().label("places"), sa.func.max(DELIVERY.c.due_ms).label("until_ms")
+
+
+def held(*, floor: bool) -> Query[Held]:
+    """A leased row is due within the length of the longest lease. The addition keeps SQLite from the indexes of all that is pending: what
+    waits for a later attempt may be a million rows.
+    """
+    places, until_ms = sa.func.count().label("places"), sa.func.max(DELIVERY.c.due_ms).label("until_ms")
+    leased = (DELIVERY.c.due_ms > NOW, DELIVERY.c.due_ms <= sa.bindparam("horizon"), DELIVERY.c.lease.is_not(None))
+    return Query(
+        Held,
+        sa.select(DELIVERY.c.endpoint_id, DELIVERY.c.organisation, places, until_ms)
+        .where(pending(DELIVERY), *leased, *within(DELIVERY, floor=floor))
+        .group_by(DELIVERY.c.endpoint_id, DELIVERY.c.organisation),
     )
-    .where(pending(DELIVERY), DELIVERY.c.due_ms > NOW, DELIVERY.c.due_ms <= sa.bindparam("horizon"), DELIVERY.c.lease.is_not(None))
-    .group_by(DELIVERY.c.endpoint_id, DELIVERY.c.organisation),
-)
-OLDEST = Query(
-    Candidate,
-    sa.select(*(DELIVERY.c[name] for name in Candidate._fields))
-    .where(waiting(DELIVERY), DELIVERY.c.due_ms <= NOW)
-    .order_by(DELIVERY.c.due_ms)
-    .limit(sa.bindparam("view")),
-)
 
 
-# What workers had when they died: the queues of endpoints begin behind it.
-LAPSED = Query(
-    Candidate,
-    sa.select(*(DELIVERY.c[name] for name in Candidate._fields))
-    .where(pending(DELIVERY), DELIVERY.c.lease.is_not(None), DELIVERY.c.due_ms <= NOW)
-    .order_by(DELIVERY.c.due_ms)
-    .limit(sa.bindparam("view")),
-)
+def oldest(which: sa.ColumnElement[bool], *, floor: bool) -> Query[Candidate]:
+    """Those of them that are due, the oldest first."""
+    return Query(
+        Candidate,
+        sa.select(*(DELIVERY.c[name] for name in Candidate._fields))
+        .where(which, DELIVERY.c.due_ms <= NOW, *within(DELIVERY, floor=floor))
+        .order_by(DELIVERY.c.due_ms)
+        .limit(sa.bindparam("view")),
+    )
 
 
-def heads(dialect: Dialect) -> sa.Executable:
+def heads(dialect: Dialect, *, floor: bool = False) -> sa.Executable:
     """The two oldest of every endpoint that has something due, of so many endpoints behind one."""
-    queue, head = queues(), DELIVERY.alias("head")
+    queue, head = queues(floor=floor), DELIVERY.alias("head")
     own = (
         sa.select(*(head.c[name] for name in ("id", "organisation", "due_ms")))
         .where(untaken(head), head.c.endpoint_id == queue.c.endpoint_id, queue.c.endpoint_id.is_not(None), head.c.due_ms <= NOW)
+        .where(*within(head, floor=floor))
         .order_by(head.c.due_ms)
         .limit(sa.literal_column(str(IN_FLIGHT)))
         .correlate(queue)
@@ -144,14 +191,18 @@ def heads(dialect: Dialect) -> sa.Executable:
     return sa.select(queue.c.endpoint_id.label("queue"), found.c.id, found.c.organisation, found.c.due_ms).select_from(joined)
 
 
-def queues() -> sa.CTE:
+def queues(*, floor: bool) -> sa.CTE:
     """Endpoints with something that waits: from one to the next by the index, not by the rows between. The last row has none."""
     first, following = DELIVERY.alias("first"), DELIVERY.alias("following")
-    begin = sa.select(sa.func.min(first.c.endpoint_id)).where(untaken(first), first.c.endpoint_id > sa.bindparam("after"))
+    begin = sa.select(sa.func.min(first.c.endpoint_id)).where(
+        untaken(first), first.c.endpoint_id > sa.bindparam("after"), *within(first, floor=floor)
+    )
     queue = sa.select(begin.scalar_subquery().label("endpoint_id"), sa.literal_column("1", sa.Integer).label("place")).cte(
         "queue", recursive=True
     )
-    after = sa.select(sa.func.min(following.c.endpoint_id)).where(untaken(following), following.c.endpoint_id > queue.c.endpoint_id)
+    after = sa.select(sa.func.min(following.c.endpoint_id)).where(
+        untaken(following), following.c.endpoint_id > queue.c.endpoint_id, *within(following, floor=floor)
+    )
     return queue.union_all(
         sa.select(after.correlate(queue).scalar_subquery(), queue.c.place + 1).where(
             queue.c.endpoint_id.is_not(None), queue.c.place < sa.bindparam("endpoints")
@@ -159,7 +210,21 @@ def queues() -> sa.CTE:
     )
 
 
-HEADS = Query(Head, heads)
+WAITING, LEFT = waiting(DELIVERY), pending(DELIVERY) & DELIVERY.c.lease.is_not(None)
+# What workers had when they died is looked for as well: the queues of endpoints begin behind it.
+WHOLE = Queue(held(floor=False), oldest(WAITING, floor=False), oldest(LEFT, floor=False), Query(Head, heads))
+DIVIDED = Queue(held(floor=True), oldest(WAITING, floor=True), oldest(LEFT, floor=True), Query(Head, partial(heads, floor=True)))
+
+
+@lru_cache(maxsize=8)
+def busy_partitions(partitions: tuple[Partition, ...]) -> Query[Bounds]:
+    """A look at each partition. In the order of an index, so that none is read through that has nothing."""
+    named = [(each.name, str(each.lower or "dlv_"), str(each.upper)) for each in partitions]
+    looks = [
+        f"select '{lower}' as lower, '{upper}' as upper where exists (select 1 from {name} where state = 0 order by due_ms limit 1)"
+        for name, lower, upper in (*named, (default_of(DELIVERIES), "", ""))
+    ]
+    return Query(Bounds, sa.text(" union all ".join(looks)).columns(sa.column("lower", sa.Text), sa.column("upper", sa.Text)))
 
 
 class Place(NamedTuple):
@@ -198,29 +263,44 @@ def is_first(held: Sequence[Held], now_ms: int, horizon: int) -> bool:
     return last // LOOK_MS != now_ms // LOOK_MS
 
 
-def choose(connection: Connection, *, now_ms: int, horizon: int, most: int, after: str = "") -> Choice:
-    """At most so many to take. `after` is where an earlier choice ended among the endpoints."""
+def find_span(connection: Connection, *, now_ms: int, known: Span | None) -> Span:
+    """Between which ids deliveries wait. `known`: as the process found it last."""
+    if connection.dialect_name != "postgresql":
+        return EVERYWHERE
+    if known is not None and 0 <= now_ms - known.at_ms < SPAN_MS:
+        return known
+    partitions = partitions_of(connection, history=DELIVERIES)
+    busy = connection.all(busy_partitions(tuple(partitions))) if partitions else []
+    lowest = min((each.lower for each in busy), default="")
+    # What comes meanwhile is of now, and clocks agree to a day.
+    highest = max(first_id("dlv_", now_ms / 1000 + AHEAD_SECONDS), *(each.upper for each in busy), "")
+    return Span(lowest, highest, now_ms)
+
+
+def choose(connection: Connection, *, now_ms: int, horizon: int, most: int, after: str = "", span: Span = EVERYWHERE) -> Choice:
+    """At most so many to take. `after` is where an earlier choice ended among the endpoints; `span`: where something waits."""
     connection.first(TAKE_TURN)
-    held = connection.all(HELD, now_ms=now_ms, horizon=horizon)
+    queue, ends = DIVIDED if span.lowest else WHOLE, span.ends
+    held = connection.all(queue.held, now_ms=now_ms, horizon=horizon, **ends)
     looks = is_first(held, now_ms, horizon)
     for view in (VIEW,) if looks else (VIEW, WIDE_VIEW):
-        rows = connection.all(OLDEST, now_ms=now_ms, view=view)
+        rows = connection.all(queue.oldest, now_ms=now_ms, view=view, **ends)
         found = places(held, rows, most)
         # Behind the view is what is younger: only one with more under way than that gives way to it.
         if len(rows) < view or (len(found) == most and (found[-1].before == 0 or not looks)):
             return Choice([place.id for place in found], after)
-    rows, walked = look_behind(connection, now_ms, after)
+    rows, walked = look_behind(connection, queue, now_ms, after, ends)
     # Of no endpoint more can be taken than stands at its head.
     return Choice([place.id for place in places(held, rows, most)], walked)
 
 
-def look_behind(connection: Connection, now_ms: int, after: str) -> tuple[list[Candidate], str]:
+def look_behind(connection: Connection, queue: Queue, now_ms: int, after: str, ends: Mapping[str, str]) -> tuple[list[Candidate], str]:
     """The heads of the next endpoints' queues, the oldest first, and the last of these endpoints; nothing when they were all that follow.
 
     What is not all of them has the oldest rows of everybody beside it: no place stays empty while something is due.
     """
-    found = connection.all(HEADS, now_ms=now_ms, after=after, endpoints=ENDPOINTS_AT_ONCE)
-    rows = {row.id: row for row in connection.all(LAPSED, now_ms=now_ms, view=VIEW)}
+    found = connection.all(queue.heads, now_ms=now_ms, after=after, endpoints=ENDPOINTS_AT_ONCE, **ends)
+    rows = {row.id: row for row in connection.all(queue.lapsed, now_ms=now_ms, view=VIEW, **ends)}
     rows |= {
         head.id: Candidate(head.id, head.queue, head.organisation, head.due_ms)
         for head in found
@@ -228,5 +308,5 @@ def look_behind(connection: Connection, now_ms: int, after: str) -> tuple[list[C
     }
     walked = "" if any(head.queue is None for head in found) else max(head.queue or "" for head in found)
     if after or walked:
-        rows |= {row.id: row for row in connection.all(OLDEST, now_ms=now_ms, view=WIDE_VIEW)}
+        rows |= {row.id: row for row in connection.all(queue.oldest, now_ms=now_ms, view=WIDE_VIEW, **ends)}
     return sorted(rows.values(), key=lambda row: row.due_ms), walked

@@ -11,12 +11,12 @@ from typing import Literal, NamedTuple
 import sqlalchemy as sa
 
 from storage.connection import Connection
-from storage.listed import listed, packed
+from storage.listed import between, ends, listed, packed
 from storage.schema import DeliveryAttemptTable, DeliveryTable, EventTable, OrganisationTable, WebhookEndpointTable
 from storage.statement import Command, Dialect, Query, Value, table
 from storage.webhooks.deliveries import DELIVERED, FAILED, PENDING, Id, remove_attempts
 from storage.webhooks.endpoints import FAILING_SECONDS, Record, note_failure, note_success, read_records
-from storage.webhooks.fair_share import choose, pending, waiting
+from storage.webhooks.fair_share import Span, choose, find_span, pending, waiting
 from storage.webhooks.receivers import HostOf, judge_receivers, take_places
 
 ORGANISATION = table(OrganisationTable)
@@ -50,11 +50,12 @@ class Leased(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What one claim took: how many rows, and those of them that are to be sent. `walked` is for the next claim of the same process."""
+    """What one claim took: how many rows, and those of them that are to be sent. `walked` and `span` are for the process's next claim."""
 
     taken: int
     leased: list[Leased]
     walked: str = ""
+    span: Span | None = None
 
 
 class Outcome(NamedTuple):
@@ -109,6 +110,7 @@ def picked(dialect: Dialect) -> sa.Executable:
     return (
         sa.update(DELIVERY)
         .where(DELIVERY.c.id.in_(ids), pending(DELIVERY), DELIVERY.c.due_ms + NOUGHT <= sa.bindparam("now_ms"))
+        .where(*between(dialect, DELIVERY.c.id))
         .values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
     )
 
@@ -117,16 +119,19 @@ UNHURRIED = Query(Durability, unhurried)
 CLAIM = Command(picked)
 READ = Query(
     Leased,
-    sa.select(
-        *(DELIVERY.c[name] for name in ("id", "endpoint_id", "organisation", "attempt", "event_id")),
-        *(EVENT.c[name] for name in ("type", "livemode", "data", "created")),
-        *(ENDPOINT.c[name] for name in ("url", "status", "secret", "previous_secret", "previous_until", "proven", "failing_since")),
-        ORGANISATION.c.private_receivers,
-    )
-    .join_from(DELIVERY, EVENT, EVENT.c.id == DELIVERY.c.event_id)
-    .join(ORGANISATION, ORGANISATION.c.id == DELIVERY.c.organisation, isouter=True)
-    .join(ENDPOINT, ENDPOINT.c.id == DELIVERY.c.endpoint_id, isouter=True)
-    .where(pending(DELIVERY), DELIVERY.c.due_ms == sa.bindparam("lease_end"), DELIVERY.c.lease == sa.bindparam("token")),
+    lambda dialect: (
+        sa.select(
+            *(DELIVERY.c[name] for name in ("id", "endpoint_id", "organisation", "attempt", "event_id")),
+            *(EVENT.c[name] for name in ("type", "livemode", "data", "created")),
+            *(ENDPOINT.c[name] for name in ("url", "status", "secret", "previous_secret", "previous_until", "proven", "failing_since")),
+            ORGANISATION.c.private_receivers,
+        )
+        .join_from(DELIVERY, EVENT, EVENT.c.id == DELIVERY.c.event_id)
+        .join(ORGANISATION, ORGANISATION.c.id == DELIVERY.c.organisation, isouter=True)
+        .join(ENDPOINT, ENDPOINT.c.id == DELIVERY.c.endpoint_id, isouter=True)
+        .where(pending(DELIVERY), DELIVERY.c.due_ms == sa.bindparam("lease_end"), DELIVERY.c.lease == sa.bindparam("token"))
+        .where(*between(dialect, DELIVERY.c.id))
+    ),
 )
 HELD = (DELIVERY.c.id == sa.bindparam("delivery")) & (DELIVERY.c.lease == sa.bindparam("held")) & waiting(DELIVERY)
 
@@ -137,6 +142,7 @@ def acknowledged(dialect: Dialect) -> sa.Executable:
     return (
         sa.update(DELIVERY)
         .where(DELIVERY.c.id == outcome.c.id, DELIVERY.c.lease == outcome.c.lease, pending(DELIVERY))
+        .where(*between(dialect, DELIVERY.c.id))
         .values(
             state=outcome.c.state, attempt=DELIVERY.c.attempt + 1, attempts=DELIVERY.c.attempts + 1, due_ms=outcome.c.due_ms, lease=None
         )
@@ -180,17 +186,19 @@ def claim(
     lease_ms: int = LEASE_MS,
     host_of: HostOf = unbounded,
     after: str = "",
+    known: Span | None = None,
 ) -> Batch:
     """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here; those whose host has no place wait.
 
-    `after` is the `walked` of this process's claim before.
+    `after` is the `walked` of this process's claim before, `known` its `span`.
     """
-    end = now_ms + lease_ms
+    end, horizon = now_ms + lease_ms, now_ms + max(LEASE_MS, lease_ms)
     connection.first(UNHURRIED)
-    chosen, walked = choose(connection, now_ms=now_ms, horizon=now_ms + max(LEASE_MS, lease_ms), most=most, after=after)
-    ids = packed([[id] for id in chosen])
-    taken = connection.run(CLAIM, token=token, now_ms=now_ms, lease_end=end, ids=ids) if chosen else 0
-    rows = connection.all(READ, token=token, lease_end=end) if taken else []
+    span = find_span(connection, now_ms=now_ms, known=known)
+    chosen, walked = choose(connection, now_ms=now_ms, horizon=horizon, most=most, after=after, span=span)
+    which = {"ids": packed([[id] for id in chosen]), **ends(chosen)} if chosen else {}
+    taken = connection.run(CLAIM, token=token, now_ms=now_ms, lease_end=end, **which) if chosen else 0
+    rows = connection.all(READ, token=token, lease_end=end, **ends(chosen)) if taken else []
     for row in rows:
         if row.url is None:
             remove_attempts(connection, connection.all(DROP, delivery=row.id, held=token))
@@ -199,7 +207,7 @@ def claim(
     turn = {id: place for place, id in enumerate(chosen)}
     enabled = sorted((row for row in rows if row.status == "enabled"), key=lambda row: turn[row.id])
     later = postpone(connection, enabled, token, host_of, now_ms)
-    return Batch(taken, [row for row in enabled if row.id not in later], walked)
+    return Batch(taken, [row for row in enabled if row.id not in later], walked, span)
 
 
 def postpone(connection: Connection, rows: Sequence[Leased], token: str, host_of: HostOf, now_ms: int) -> set[str]:
@@ -240,7 +248,7 @@ def waves(outcomes: Sequence[Outcome]) -> list[dict[str, Outcome]]:
 
 def ack_each(connection: Connection, wave: Mapping[str, Outcome]) -> list[Outcome]:
     """Those of the wave that still held their lease."""
-    numbers = connection.all(ACK, outcomes=packed([after(outcome) for outcome in wave.values()]))
+    numbers = connection.all(ACK, outcomes=packed([after(outcome) for outcome in wave.values()]), **ends(list(wave)))
     if numbers:
         connection.run(RECORD, attempts=packed([made(wave[row.id], row.attempts) for row in numbers]))
     return [wave[row.id] for row in numbers]

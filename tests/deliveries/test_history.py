@@ -1,5 +1,8 @@
 """What is removed of old events and deliveries, and what a long queue's end costs."""
 
+from collections.abc import AsyncGenerator
+from contextlib import nullcontext
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -11,7 +14,8 @@ from storage.statement import Command, Query, table
 from storage.webhooks.deliveries import ENDED_AT_ONCE, FAILED, PENDING
 from storage.webhooks.endpoints import delete_endpoint, note_failure
 from tests.clients.webhooks.receiver import receiver
-from tests.deliveries.post_office import PostOffice
+from tests.databases import NO_POSTGRES, migrated_postgres
+from tests.deliveries.post_office import PostOffice, open_post_office
 from tests.deliveries.test_worker import answers
 from transports.history_days import HistoryDays
 from transports.retention import retention
@@ -54,8 +58,18 @@ def queue(connection: Connection, *, endpoint: str, organisation: str, many: int
     connection.run_many(QUEUE, rows)
 
 
-async def test_old_events_go_with_what_was_delivered_and_never_happen_again(on_both: PostOffice) -> None:
-    office = on_both
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+async def whole(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[PostOffice]:
+    """A service whose history has no partitions."""
+    with nullcontext() if request.param == "sqlite" else migrated_postgres(divided=False) as url:
+        if request.param == "postgresql" and url is None:
+            pytest.skip(NO_POSTGRES)
+        async with open_post_office(tmp_path, url) as office:
+            yield office
+
+
+async def test_old_events_go_with_what_was_delivered_and_never_happen_again(whole: PostOffice) -> None:
+    office = whole
     async with receiver(answers(["200 OK", "500 Oops"])) as listening:
         await office.endpoint(listening.url())
         await office.emit("first")

@@ -1,13 +1,16 @@
 """Every statement of the service in both dialects: each is rendered on its first use, so a wrong one is found here, and not by a caller."""
 
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import walk_packages
 
+import psycopg
 import pytest
 
 import storage
 from storage.statement import Statement, postgresql_dialect, sqlite_dialect
+from tests.databases import NO_POSTGRES, migrated_postgres
 
 DIALECTS = [sqlite_dialect(), postgresql_dialect()]
 MODULES = sorted(found.name for found in walk_packages(storage.__path__, "storage.") if ".migrations" not in found.name)
@@ -30,6 +33,37 @@ def named(module: str) -> list[Statement]:
 @pytest.mark.parametrize("module", MODULES)
 def test_each_statement_can_be_said_in_both_dialects(module: str) -> None:
     assert all(statement.text(dialect).sql for statement in named(module) for dialect in DIALECTS)
+
+
+@pytest.fixture(scope="module", params=["whole", "divided"])
+def connection(request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
+    """A PostgreSQL database whose history is in whole tables, or in partitions."""
+    with migrated_postgres(divided=request.param == "divided") as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        with psycopg.connect(url, autocommit=True) as opened:
+            yield opened
+
+
+def planned(connection: psycopg.Connection, sql: str) -> None:
+    """Have a statement planned without values."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(re.findall(r"%\((\w+)\)s", sql)), 1)}
+    text = re.sub(r"%\((\w+)\)s", lambda found: f"${places[found[1]]}", sql).replace("%%", "%")
+    connection.execute(b"prepare planned as " + text.encode())
+    connection.execute(f"explain execute planned({', '.join('null' for _ in places)})".replace("()", "").encode())
+    connection.execute(b"deallocate planned")
+
+
+@pytest.mark.postgres
+def test_each_statement_is_accepted_by_whole_and_by_partitioned_tables(connection: psycopg.Connection) -> None:
+    refused = list[str]()
+    connection.execute(b"set plan_cache_mode = force_generic_plan")
+    for text in (statement.text(DIALECTS[1]) for module in MODULES for statement in named(module)):
+        try:
+            planned(connection, text.sql)
+        except psycopg.Error as error:
+            refused.append(f"{error}: {text.sql}")
+    assert refused == []
 
 
 def test_there_are_statements_to_look_at() -> None:

@@ -19,9 +19,10 @@ from storage.migrate import downgrade, upgrade
 from storage.partitions import AUDIT, AUDIT_READ, EVENT, HISTORIES, MOST_MOVED, Partition, is_partitioned, partitions_of, rows_in_default
 from storage.statement import Statement, postgresql_dialect
 from storage.store import Store, open_store
-from storage.webhooks.deliveries import NEWEST_ATTEMPTS
+from storage.webhooks.deliveries import NEWEST_ATTEMPTS, QUEUE, enqueue, list_deliveries
 from storage.webhooks.events import LIST, LIST_OF_INTENT, READ, NewEvent, emit
-from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite, postgres_url
+from storage.webhooks.outbox import Outcome, ack, claim
+from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 from tests.world import NOON, CountingIds, SettableClock
 from transports.history_days import HistoryDays
 from transports.partitions import Partitions
@@ -44,8 +45,17 @@ class House(NamedTuple):
 
     async def emit(self, dedup: str) -> bool:
         """An event of this moment; whether it had not happened before."""
+        return bool(await self.emitted(dedup))
+
+    async def emitted(self, dedup: str) -> str:
+        """The id of an event of this moment; nothing if it had happened before."""
         event = NewEvent(self.ids.new("evt_"), "org_1", "cni_1", "esim.issued", 0, "{}", dedup, int(self.clock.now()))
-        return await self.store.write(emit, event=event, ids=self.ids)
+        return event.id if await self.store.write(emit, event=event, ids=self.ids) else ""
+
+    def add_endpoint(self, id: str) -> None:
+        """Where events are sent."""
+        columns = "id, organisation, url, status, secret, replay_minute, replay_count, created, proven"
+        self.ask(f"insert into webhook_endpoint ({columns}) values ('{id}', 'org_1', 'https://example.com', 'enabled', '', 0, 0, 1, 1)")
 
     async def write_audit(self) -> None:
         """A row of a write and one of a read."""
@@ -85,10 +95,9 @@ def house_over(url: str) -> House:
 @pytest.fixture
 async def whole() -> AsyncGenerator[House]:
     """A database at HEAD whose history has no partitions."""
-    with postgres_url() as url:
+    with migrated_postgres(divided=False) as url:
         if url is None:
             pytest.skip(NO_POSTGRES)
-        upgrade(url)
         house = house_over(url)
         yield house
         await house.store.aclose()
@@ -182,6 +191,56 @@ async def test_what_happens_once_is_refused_in_every_month(whole: House) -> None
     assert house.count("event") == 2
 
 
+async def test_an_event_has_one_delivery_for_an_endpoint_whenever_it_is_asked_for(whole: House) -> None:
+    house = whole
+    house.add_endpoint("we_1")
+    event = first_id("evt_", NOON - DAY)
+    former = {"id": house.ids.new("dlv_"), "event_id": event, "endpoint_id": "we_1", "organisation": "org_1", "due_ms": 1}
+    await house.store.write(Connection.run, QUEUE, **former)  # as programs of 0021 did, with the time of the moment
+    for _ in range(2):
+        await house.partitions.run()
+    new = await house.emitted("of now")
+    for _ in range(2):
+        house.clock.advance(MONTH)
+        await house.partitions.run()
+        house.ask("update delivery set state = 1, due_ms = 5")
+        house.add_endpoint(f"we_{house.ids.count}")
+        for each in (event, new):
+            now_ms = int(house.clock.now() * 1000)
+            await house.store.write(enqueue, event=each, organisation="org_1", now_ms=now_ms, ids=house.ids)
+        assert house.ask("select count(*) from delivery where state = 1 or due_ms = 5") == [(0,)]
+    found = house.ask("select event_id, endpoint_id, count(*) from delivery group by 1, 2")
+    assert len(found) == 6 and {row[2] for row in found} == {1}
+    assert house.count("delivery_first") == 6  # all of January, as the events
+    shown = await house.store.read(list_deliveries, event=event, after=None, most=9)
+    assert [row.created_ms for row, _ in shown] == sorted((row.created_ms for row, _ in shown), reverse=True)
+    pages = [await house.store.read(list_deliveries, event=event, after=row.id, most=9) for row, _ in shown]
+    assert [len(page) for page in pages] == [2, 1, 0]
+
+
+async def test_a_claim_finds_what_waits_in_an_old_month_and_in_none(divided: House) -> None:
+    house = divided
+    house.add_endpoint("we_1")
+    old = await house.emitted("old")
+    house.ask("update delivery set state = 1")
+    house.clock.advance(9 * MONTH)
+    await house.emit("without a partition")
+    known, found = None, list[str]()
+    for turn in range(3):
+        now_ms = int(house.clock.now() * 1000)
+        batch = await house.store.write(claim, token=f"t{turn}", now_ms=now_ms, most=9, known=known)
+        known, found = batch.span, [*found, *(row.event_id for row in batch.leased)]
+        if turn == 0:
+            await house.partitions.run()
+            await house.store.write(enqueue, event=old, organisation="org_1", now_ms=now_ms, ids=house.ids)
+        house.clock.advance(1)
+    assert len(found) == 2 and found[1] == old
+    (held,) = house.ask(f"select id, lease from delivery where event_id = '{old}'")
+    outcome = Outcome(str(held[0]), "we_1", str(held[1]), 1, "ok", 1.0, "ok", None)
+    assert await house.store.write(ack, outcomes=[outcome]) == 1
+    assert house.count("delivery_attempt_2027_01") == 1
+
+
 async def test_rows_without_a_partition_are_kept_found_and_moved_when_there_is_one(divided: House) -> None:
     house = divided
     house.clock.advance(5 * MONTH)
@@ -213,10 +272,7 @@ async def test_very_many_rows_without_a_partition_are_moved_in_steps_to_several(
 async def test_a_month_goes_as_a_whole_when_all_of_it_is_old_and_its_guards_stay(divided: House) -> None:
     house = divided
     days = HistoryDays(audit=30, events=30, deliveries=30)
-    house.ask(
-        "insert into webhook_endpoint (id, organisation, url, status, secret, replay_minute, replay_count, created, proven)"
-        " values ('we_1', 'org_1', 'https://example.com', 'enabled', '', 0, 0, 1, 1)"
-    )
+    house.add_endpoint("we_1")
     assert await house.emit("once")
     await house.write_audit()
     house.ask("insert into delivery_attempt select id, 1, 1, 'ok', 1.0, null from delivery")
@@ -332,7 +388,7 @@ PLANS: dict[str, tuple[Statement, dict[str, object], set[str]]] = {
 
 @pytest.fixture(scope="module")
 def filled() -> Iterator[psycopg.Connection]:
-    """A database with rows of each day of four months."""
+    """A database with rows of four months."""
     with migrated_postgres() as url:
         if url is None:
             pytest.skip(NO_POSTGRES)
@@ -340,7 +396,7 @@ def filled() -> Iterator[psycopg.Connection]:
 
         async def fill() -> None:
             await house.partitions.run()
-            for day in range(-30, 71):
+            for day in range(-30, 71, 5):
                 house.clock.wall = NOON + day * DAY
                 await house.partitions.run()
                 for _ in range(30):
