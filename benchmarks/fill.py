@@ -1,8 +1,9 @@
 """`python -m benchmarks.fill`: what lists, gets and claims cost in a full database, against one of 10,000 rows.
 
 Each database is filled with so many rows in all that ledgers keep: half of each belong to the organisation that asks, the rest to a
-hundred others. Every call goes through the HTTP door of a whole service in this process. In each round every call is made once in every
-database, by turns; a ratio is of the medians.
+hundred others. The rows of history are of the year that ends now, month by month, and in partitions on PostgreSQL. Every call goes through
+the HTTP door of a whole service in this process. In each round every call is made once in every database, by turns; a ratio is of the
+medians.
 """
 
 import argparse
@@ -19,14 +20,21 @@ from typing import NamedTuple
 import httpx
 
 from benchmarks.backlog import series
-from benchmarks.growth import EVENTS, IDS, INTENTS, client
+from benchmarks.growth import CLOCK, EVENTS, IDS, INTENTS, client
 from benchmarks.names import OURS_POSTGRES, OURS_SQLITE
 from benchmarks.postgres import database
 from benchmarks.tables import table
+from registry.ids import first_id
 from storage.migrate import upgrade
+from storage.store import open_store
+from transports.partitions import Partitions
 
 SMALL, AIM, CHUNK = 10_000, 1.5, 250_000
 OWNER = "org_growth"
+MONTHS, MONTH_SECONDS = 12, 30 * 86_400
+BEGIN = CLOCK.now() - MONTHS * MONTH_SECONDS
+TIMES = "".join(first_id("", BEGIN + month * MONTH_SECONDS)[:10] for month in range(MONTHS))
+"""What the ids of each month begin with, behind their prefixes."""
 SOLD = '{"slug":"week","name":"Week","data_mb":1000,"validity_days":7,"countries":["NO"]}'
 NAMES = 105  # ours and the others', then what reads repeat
 # Of a hundred rows so many are of each table.
@@ -82,8 +90,30 @@ def opened(stack: ExitStack, folder: Path, rows: int, *, postgres: bool) -> dict
         urls[OURS_POSTGRES] = url
     for url in urls.values():
         upgrade(url)
+        asyncio.run(divide(url))
         fill(url, rows)
     return urls
+
+
+class Moment:
+    """A clock that stands still."""
+
+    def __init__(self, now: float) -> None:
+        self._now = now
+
+    def now(self) -> float:
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._now
+
+
+async def divide(url: str) -> None:
+    """Give a new database the partitions that its worker would have made in a year."""
+    store = open_store(url)
+    for month in (0, *range(MONTHS + 1)):
+        await Partitions(store, Moment(BEGIN + (month - 1) * MONTH_SECONDS), print).run()
+    await store.aclose()
 
 
 def fill(url: str, rows: int) -> None:
@@ -126,8 +156,11 @@ def insert(url: str, name: str, given: str, rows: int) -> str:
     padded = "printf('%026d', {})" if url.startswith("sqlite") else "lpad(({})::text, 26, '0')"
     number, intents = padded.format("n"), max(1, rows * SHARES["intent"] // 100)
     whose = f"case when n % 2 = 0 then '{OWNER}' else 'org_' || (n % 100) end"
-    # Reads of the last years, thousand a second.
-    moment = f"(cast(1700000000000 as bigint) + n) * {1 << 19}"
+    count = max(1, rows * SHARES[name] // 100)
+    seconds = MONTHS * MONTH_SECONDS / count
+    moment = f"(cast({int(BEGIN * 1000)} as bigint) + cast(n * {seconds * 1000} as bigint)) * {1 << 19} + n % {1 << 19}"
+    short = "printf('%016d', n)" if url.startswith("sqlite") else "lpad((n)::text, 16, '0')"
+    dated = f"substr('{TIMES}', 1 + 10 * ((n - 1) * {MONTHS} / {count}), 10) || {short}"
     request = "x'00112233445566778899aabbccddeeff'" if url.startswith("sqlite") else "'\\x00112233445566778899aabbccddeeff'::bytea"
     columns: dict[str, dict[str, str]] = {
         "audit_read": {
@@ -143,7 +176,7 @@ def insert(url: str, name: str, given: str, rows: int) -> str:
             "request": request,
         },
         "audit": {
-            "at": "1700000000.0 + n",
+            "at": f"{BEGIN} + n * {seconds}",
             "organisation": whose,
             "surface": "'http'",
             "operation": "'create_connectivity_intent'",
@@ -165,7 +198,7 @@ def insert(url: str, name: str, given: str, rows: int) -> str:
             "created": "1700000000 + n",
         },
         "event": {
-            "id": f"'evt_' || {number}",
+            "id": f"'evt_' || {dated}",
             "organisation": whose,
             "intent": f"'cni_' || {padded.format(f'n % {intents}')}",
             "type": "'esim.issued'",
@@ -177,8 +210,8 @@ def insert(url: str, name: str, given: str, rows: int) -> str:
             "created": "1700000000 + n",
         },
         "delivery": {
-            "id": f"'dlv_' || {number}",
-            "event_id": f"'evt_' || {number}",
+            "id": f"'dlv_' || {dated}",
+            "event_id": f"'evt_' || {dated}",
             "endpoint_id": "'we_' || (n % 100)",
             "organisation": whose,
             "state": "1",
@@ -188,7 +221,7 @@ def insert(url: str, name: str, given: str, rows: int) -> str:
             "created_ms": "n",
         },
         "delivery_attempt": {
-            "delivery_id": f"'dlv_' || {number}",
+            "delivery_id": f"'dlv_' || {dated}",
             "number": "1",
             "at_ms": "n",
             "outcome": "'ok'",
@@ -258,6 +291,11 @@ def intent_of(number: int) -> str:
     return f"cni_{number:026d}"
 
 
+def event_of(number: int) -> str:
+    """The id of a filled event of the first month."""
+    return f"evt_{TIMES[:10]}{number:016d}"
+
+
 async def make_intent(http: httpx.AsyncClient, key: str) -> httpx.Response:
     """A claim: of a new key, or the answer of one that has been used."""
     return await http.post(INTENTS, json={"plan": "test_eu_1gb"}, headers={"Idempotency-Key": key})
@@ -269,8 +307,8 @@ CALLS: dict[str, Callable[[httpx.AsyncClient], Awaitable[httpx.Response]]] = {
     "get intent": lambda http: http.get(f"{INTENTS}/{intent_of(20)}"),
     "list events": lambda http: http.get(EVENTS),
     "list events of an intent": lambda http: http.get(f"{EVENTS}?intent={intent_of(20)}"),
-    "get event": lambda http: http.get(f"{EVENTS}/evt_{20:026d}"),
-    "list deliveries": lambda http: http.get(f"{EVENTS}/evt_{20:026d}/deliveries"),
+    "get event": lambda http: http.get(f"{EVENTS}/{event_of(20)}"),
+    "list deliveries": lambda http: http.get(f"{EVENTS}/{event_of(20)}/deliveries"),
     "list usage records": lambda http: http.get(f"/v1/connectivity/usage_records?intent={intent_of(0)}"),
     "list orders": lambda http: http.get("/v1/storefronts/orders"),
     "list audit log": lambda http: http.get("/v1/audit-log"),

@@ -24,9 +24,11 @@ from storage.webhooks.events import LIST, LIST_OF_INTENT, READ, NewEvent, emit
 from storage.webhooks.outbox import Outcome, ack, claim
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 from tests.world import NOON, CountingIds, SettableClock
+from transports.cli import history_check
 from transports.history_days import HistoryDays
 from transports.partitions import Partitions
 from transports.retention import retention
+from transports.settings import load_settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 DAY, MONTH = 86_400, 31 * 86_400
@@ -340,6 +342,20 @@ async def test_a_database_of_the_first_release_is_upgraded_and_partitioned(whole
     assert await house.emit("of now")
     with pytest.raises(RuntimeError, match="partitioned"):
         downgrade(url, "0021")
+
+
+async def test_doctor_says_what_is_divided_and_what_has_no_partition(whole: House) -> None:
+    house = whole
+    settings = load_settings({"SERVICE_DATABASE_URL": house.url})
+    found = history_check.history(settings)
+    assert (found.mark, found.state.split(":")[0]) == ("note", "no partitions yet")
+    for _ in range(2):
+        await house.partitions.run()
+    assert (history_check.history(settings).state, history_check.history(settings).fix) == ("partitions up to 2027-04-01", None)
+    house.clock.advance(4 * MONTH)
+    await house.emit("late")
+    found = history_check.history(settings)
+    assert found.state == "rows without a partition: 1 of event" and found.fix and found.fix.startswith("run a worker")
 
 
 async def test_a_file_has_no_partitions(tmp_path: Path) -> None:

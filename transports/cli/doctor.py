@@ -21,6 +21,7 @@ from transports.cli.certificate_check import identity
 from transports.cli.encryption_check import keyring
 from transports.cli.failure import Failure
 from transports.cli.finding import Finding, Note
+from transports.cli.history_check import history
 from transports.cli.mail_check import mail
 from transports.cli.model_check import model
 from transports.cli.outage_check import outages
@@ -69,6 +70,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield (found := database(settings))
     if not settings.embedded and found.fix is None:
         yield connections(settings)
+        yield history(settings)
     yield clock(settings)
     yield from keyring(settings)
     yield port(settings)
