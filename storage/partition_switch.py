@@ -19,6 +19,7 @@ from storage.partitions import (
     Bound,
     History,
     Named,
+    add_rules,
     default_of,
     exists,
     first_of,
@@ -155,8 +156,6 @@ def switch(connection: Connection, *, history: History, end: Bound) -> None:
     for index, _ in indexes:
         say(connection, f"alter index {index} rename to {index}_first")
     say(connection, f"create table {name} (like {first} including defaults including storage) partition by range ({history.column})")
-    if history.primary_key:
-        say(connection, f"alter table {name} add constraint {name}_pkey primary key ({history.primary_key})")
     for index, text in indexes:
         if text == "unique" and not history.unique:  # its small table keeps the rule
             say(connection, f"alter table {first} drop constraint {index}_first")
@@ -167,5 +166,4 @@ def switch(connection: Connection, *, history: History, end: Bound) -> None:
     say(connection, f"alter table {name} attach partition {first} for values from (minvalue) to ({literal(end)})")
     say(connection, f"alter table {first} drop constraint {check_name(history)}")
     say(connection, f"create table {default_of(history)} partition of {name} default")
-    if history.unique:
-        say(connection, f"alter table {default_of(history)} add unique ({history.unique})")
+    add_rules(connection, history, default_of(history))

@@ -31,7 +31,8 @@ MOST_MOVED = 50_000
 class History(NamedTuple):
     """A table that is divided. `column` holds the time; `first` is its smallest value at a moment, `moment` the moment of a value.
 
-    `primary_key`: of the whole table, where it has the column in it. `unique`: what else is unique in each partition.
+    `primary_key` and `unique`: the rules of each partition. They are rules of all, where they have the column in them, or what is always
+    in the same month. Choice: the whole has none, since `pg_restore --clean` cannot drop what a partition has from its whole.
     """
 
     name: str
@@ -39,7 +40,7 @@ class History(NamedTuple):
     first: Callable[[float], Bound]
     moment: Callable[[Bound], float]
     parse: Callable[[str], Bound]
-    primary_key: str = ""
+    primary_key: str
     unique: str = ""
 
 
@@ -93,7 +94,7 @@ def moment_of_number(id: Bound) -> float:
 
 # Choice: whole rows of the audit log have no time in their ids, which programs of before made one after the other; their time divides them,
 # and the counter keeps their ids apart.
-AUDIT = History("audit", "at", float, float, float, unique="id")
+AUDIT = History("audit", "at", float, float, float, "id")
 AUDIT_READ = History("audit_read", "id", first_read, moment_of_number, int, "organisation, id")
 EVENT = by_ids("event", "id", "evt_", "id")
 ATTEMPT = by_ids("delivery_attempt", "delivery_id", "dlv_", "delivery_id, number")
@@ -175,6 +176,13 @@ def first_of(history: History) -> str:
     return f"{history.name}_first"
 
 
+def add_rules(connection: Connection, history: History, name: str) -> None:
+    """Give a new partition its own rules."""
+    say(connection, f"alter table {name} add primary key ({history.primary_key})")
+    if history.unique:
+        say(connection, f"alter table {name} add unique ({history.unique})")
+
+
 def add_partition(connection: Connection, *, history: History, now: float) -> bool:
     """Make the next partition, unless there are two whole months ahead; whether it was made. `now`: Unix seconds."""
     lower = partitions_of(connection, history=history)[-1].upper
@@ -186,8 +194,7 @@ def add_partition(connection: Connection, *, history: History, now: float) -> bo
     upper = crowded(connection, history, lower, history.first(month_start(begin, 1)))
     name = new_name(connection, history, begin)
     say(connection, f"create table {name} (like {history.name} including all)")
-    if history.unique:
-        say(connection, f"alter table {name} add unique ({history.unique})")
+    add_rules(connection, history, name)
     some = f"{history.column} >= {literal(lower)} and {history.column} < {literal(upper)}"
     say(connection, f"with moved as (delete from {default_of(history)} where {some} returning *) insert into {name} select * from moved")
     say(connection, f"alter table {history.name} attach partition {name} for values from ({literal(lower)}) to ({literal(upper)})")
@@ -256,8 +263,7 @@ def drop_old(connection: Connection, *, history: History, before: float, unless:
     for each in old:
         say(connection, f"drop table {each.name}")
     say(connection, f"create table {first_of(history)} partition of {history.name} for values from (minvalue) to ({upper})")
-    if history.unique:
-        say(connection, f"alter table {first_of(history)} add unique ({history.unique})")
+    add_rules(connection, history, first_of(history))
     return True
 
 

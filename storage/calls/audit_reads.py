@@ -88,11 +88,7 @@ ADD_NAME = Command(lambda dialect: dialect.insert(NAME).values(text=sa.bindparam
 # Of two processes whose reads of one organisation have the same millisecond and number the first stays. Choice: it is one in a million
 # where a thousand reads come in a second, and a second try would need a lock.
 INSERT = Command(
-    lambda dialect: (
-        dialect.insert(READ)
-        .values({column.name: sa.bindparam(column.name) for column in READ.c})
-        .on_conflict_do_nothing(index_elements=["organisation", "id"])
-    )
+    lambda dialect: dialect.insert(READ).values({column.name: sa.bindparam(column.name) for column in READ.c}).on_conflict_do_nothing()
 )
 
 

@@ -23,7 +23,7 @@ from transports.settings import BadSettings, load_settings
 
 PAGE = "guide-operators.md"
 POSTGRES = "postgresql://reseller@127.0.0.1/reseller"
-CONNECT, ORGANISATION, UPGRADE, REPLICAS, BACKUP, RESTORE, DUMP, PUT_BACK, REKEY, SCRAPE, UNKNOWN, SECRETS = STARTS = (
+CONNECT, ORGANISATION, UPGRADE, REPLICAS, BACKUP, RESTORE, DUMP, PUT_BACK, SIZES, REKEY, SCRAPE, UNKNOWN, SECRETS = STARTS = (
     "reseller org connect",
     "unset RESELLER_URL",
     "export SERVICE_DATABASE_URL",
@@ -32,6 +32,7 @@ CONNECT, ORGANISATION, UPGRADE, REPLICAS, BACKUP, RESTORE, DUMP, PUT_BACK, REKEY
     "reseller db restore",
     "pg_dump",
     "pg_restore",
+    "psql",
     "reseller keys rekey",
     "curl -s http://127.0.0.1:9102/metrics",
     "reseller issuance list --unknown",
@@ -104,6 +105,13 @@ def test_a_backup_of_postgresql_brings_back_what_there_was(place: Path, database
     assert doctor == "reseller doctor"
     said = done(place, f"reseller org create Lost\n{with_tools}{restore}\nreseller org list", **settings).splitlines()[1:]
     assert [line.split("\t")[0] for line in said] == [kept]
+
+
+@pytest.mark.postgres
+@pytest.mark.skipif(bool(os.environ.get("TEST_PG_URL")), reason="the tools of another server are not known")
+def test_the_sizes_of_partitions_are_shown(place: Path, database: str) -> None:
+    said = done(place, f"export PATH='{tools(database)}':$PATH\n" + find(SIZES, PAGE), SERVICE_DATABASE_URL=database)
+    assert all(name in said for name in ("event_first", "event_2027_01", "event_default"))
 
 
 @pytest.mark.postgres
