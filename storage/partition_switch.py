@@ -16,6 +16,7 @@ from storage.connection import Connection
 from storage.copied_rows import last_copied, note_copied
 from storage.partitions import (
     AUDIT,
+    Answer,
     Bound,
     History,
     Named,
@@ -85,6 +86,12 @@ CHECKED = Query(
     ).columns(sa.column("name", sa.Text), sa.column("text", sa.Text)),
 )
 SEQUENCE = Query(Column, sa.text("select pg_get_serial_sequence(:table, :column) as sequence").columns(sa.column("sequence", sa.Text)))
+OWNER = Query(
+    Answer,
+    sa.text("select count(*) as yes from pg_class where oid = to_regclass(:name) and pg_has_role(current_user, relowner, 'USAGE')").columns(
+        sa.column("yes", sa.Integer)
+    ),
+)
 LIMIT = re.compile(r"< \(?'?([0-9a-z_.]+)")
 
 
@@ -97,6 +104,12 @@ def is_ours(connection: Connection, *, now: float) -> bool:
     if connection.dialect_name != "postgresql" or connection.first(MADE) is None:
         return False
     return all_know(connection, revision=REVISION, now=now) and not close_to_older(connection, revision=REVISION)
+
+
+def may_change(connection: Connection, *, history: History) -> bool:
+    """Whether the table is of the user of the database that this process is."""
+    found = connection.first(OWNER, name=history.name)
+    return found is not None and found.yes == 1
 
 
 def copy_digests(connection: Connection, *, most: int) -> int:

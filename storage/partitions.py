@@ -201,6 +201,11 @@ def add_partition(connection: Connection, *, history: History, now: float) -> bo
     return True
 
 
+def gather_statistics(connection: Connection, *, history: History) -> None:
+    """Have PostgreSQL look at a divided table as a whole, which it does not by itself; nobody waits for it."""
+    say(connection, f"analyze {history.name}")
+
+
 def crowded(connection: Connection, history: History, lower: Bound, upper: Bound) -> Bound:
     """Where a new partition ends: before, if so many rows of the default partition belong to it that they would keep others waiting."""
     text = (

@@ -5,15 +5,15 @@ from collections.abc import Callable
 from registry.clock import Clock
 from registry.errors import StoreUnavailable
 from storage.long import Long
-from storage.partition_switch import check_rows, copy_digests, drop_check, end_of_first, is_ours, switch
-from storage.partitions import EVENT, HISTORIES, History, add_partition, is_partitioned
+from storage.partition_switch import check_rows, copy_digests, drop_check, end_of_first, is_ours, may_change, switch
+from storage.partitions import EVENT, HISTORIES, History, add_partition, gather_statistics, is_partitioned
 from storage.store import Store
 from transports.chores import Chore
 
 EVERY_SECONDS, LIMIT_SECONDS = 60.0, 900.0
 AT_ONCE = 5000
 REST_SECONDS = 86_400.0
-"""Before a table is read again that has rows from a time to come."""
+"""Before a table is looked at again that could not be divided."""
 
 
 class Partitions:
@@ -35,15 +35,24 @@ class Partitions:
         for history in HISTORIES:
             try:
                 if await self._store.read(is_partitioned, history=history) or (may_divide and await self._divide(history)):
-                    while await self._store.write(add_partition, history=history, now=self._clock.now()):
-                        pass
+                    await self._make_room(history)
             except StoreUnavailable as error:  # nobody is kept waiting for longer; a dump may use the table for hours
                 self._report(f"the partitions of {history.name} could not be changed and are tried again in a minute: {error}")
+
+    async def _make_room(self, history: History) -> None:
+        """Months ahead, each in its own transaction."""
+        made = 0
+        while await self._store.write(add_partition, history=history, now=self._clock.now()):
+            made += 1
+        if made:
+            await self._store.write(Long(gather_statistics), history=history)
 
     async def _divide(self, history: History) -> bool:
         """Give a table partitions; False where it has rows that are in the way."""
         if self._rests.get(history.name, 0.0) > self._clock.now():
             return False
+        if not await self._store.read(may_change, history=history):
+            return self._rest(history, "the worker's user of the database is not its owner")
         if history is EVENT:
             while await self._store.write(copy_digests, most=AT_ONCE):
                 pass
@@ -52,6 +61,10 @@ class Partitions:
             await self._store.write(switch, history=history, end=end)
             return True
         await self._store.write(drop_check, history=history)
+        return self._rest(history, f"it has rows from after {end}, of a clock that was wrong")
+
+    def _rest(self, history: History, reason: str) -> bool:
+        """The table stays whole for a day."""
         self._rests[history.name] = self._clock.now() + REST_SECONDS
-        self._report(f"{history.name} is not partitioned: it has rows from after {end}, of a clock that was wrong")
+        self._report(f"{history.name} is not partitioned: {reason}")
         return False

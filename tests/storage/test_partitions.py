@@ -326,6 +326,18 @@ async def test_a_table_with_rows_of_a_time_to_come_stays_whole_and_takes_more_of
     assert house.names("event")[0] == "first"
 
 
+async def test_tables_of_another_user_stay_whole_and_the_worker_says_so(whole: House) -> None:
+    whole.ask("create role guest")
+    whole.ask("grant all on all tables in schema public to guest")
+    guest = house_over(whole.url + ("&" if "?" in whole.url else "?") + "options=-c%20role%3Dguest")
+    for _ in range(3):
+        await guest.partitions.run()
+    await guest.store.aclose()
+    whole.ask("drop owned by guest")
+    whole.ask("drop role guest")
+    assert guest.reports == [f"{each.name} is not partitioned: the worker's user of the database is not its owner" for each in HISTORIES]
+
+
 async def test_a_database_of_the_first_release_is_upgraded_and_partitioned(whole: House) -> None:
     house, url = whole, whole.url
     downgrade(url, "0008")
