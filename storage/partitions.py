@@ -260,10 +260,12 @@ def drop_old(connection: Connection, *, history: History, before: float, unless:
     old = [each for each in partitions_of(connection, history=history) if not is_less(limit, each.upper)]
     if not old or (len(old) == 1 and is_empty(connection, old[0].name)):
         return False
-    wait_briefly(connection)
-    say(connection, f"lock table {history.name} in access exclusive mode")
     upper = literal(old[-1].upper)
     if unless and exists(connection, unless.format(upper=upper)):
+        return False
+    wait_briefly(connection)
+    say(connection, f"lock table {history.name} in access exclusive mode")
+    if unless and exists(connection, unless.format(upper=upper)):  # it came while the table was still everybody's
         return False
     for each in old:
         say(connection, f"drop table {each.name}")

@@ -33,8 +33,6 @@ VIEW, WIDE_VIEW = 64, 512
 ENDPOINTS_AT_ONCE = 512
 # The first claim of each of these looks behind its view for others' turns; where receivers are quick, all would pay for what one finds.
 LOOK_MS = 50
-# How long a claim believes where the oldest partition is: for so long a delivery of an older one may wait that is sent again.
-SPAN_MS = 1000
 AHEAD_SECONDS = 86_400
 TURN = 0x6F7574626F78  # "outbox": the name of the advisory lock
 
@@ -73,11 +71,10 @@ class Head(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The ids between which deliveries wait, as it was found then; without a `lowest` one: everywhere."""
+    """The ids between which deliveries wait; without a `lowest` one: everywhere."""
 
     lowest: str
     highest: str
-    at_ms: int
 
     @property
     def ends(self) -> dict[str, str]:
@@ -85,7 +82,7 @@ class Span(NamedTuple):
         return {"floor": self.lowest, "ceiling": self.highest} if self.lowest else {}
 
 
-EVERYWHERE = Span("", "", 0)
+EVERYWHERE = Span("", "")
 
 
 class Bounds(NamedTuple):
@@ -263,23 +260,25 @@ def is_first(held: Sequence[Held], now_ms: int, horizon: int) -> bool:
     return last // LOOK_MS != now_ms // LOOK_MS
 
 
-def find_span(connection: Connection, *, now_ms: int, known: Span | None) -> Span:
-    """Between which ids deliveries wait. `known`: as the process found it last."""
+def find_span(connection: Connection, *, now_ms: int) -> Span:
+    """Between which ids deliveries wait.
+
+    Choice: asked anew in each turn, at 1.5 ms for two years of months, since one of an old month may just have been asked for again.
+    """
     if connection.dialect_name != "postgresql":
         return EVERYWHERE
-    if known is not None and 0 <= now_ms - known.at_ms < SPAN_MS:
-        return known
     partitions = partitions_of(connection, history=DELIVERIES)
     busy = connection.all(busy_partitions(tuple(partitions))) if partitions else []
     lowest = min((each.lower for each in busy), default="")
     # What comes meanwhile is of now, and clocks agree to a day.
     highest = max(first_id("dlv_", now_ms / 1000 + AHEAD_SECONDS), *(each.upper for each in busy), "")
-    return Span(lowest, highest, now_ms)
+    return Span(lowest, highest)
 
 
-def choose(connection: Connection, *, now_ms: int, horizon: int, most: int, after: str = "", span: Span = EVERYWHERE) -> Choice:
-    """At most so many to take. `after` is where an earlier choice ended among the endpoints; `span`: where something waits."""
+def choose(connection: Connection, *, now_ms: int, horizon: int, most: int, after: str = "") -> Choice:
+    """At most so many to take. `after` is where an earlier choice ended among the endpoints."""
     connection.first(TAKE_TURN)
+    span = find_span(connection, now_ms=now_ms)
     queue, ends = DIVIDED if span.lowest else WHOLE, span.ends
     held = connection.all(queue.held, now_ms=now_ms, horizon=horizon, **ends)
     looks = is_first(held, now_ms, horizon)

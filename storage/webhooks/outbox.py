@@ -16,7 +16,7 @@ from storage.schema import DeliveryAttemptTable, DeliveryTable, EventTable, Orga
 from storage.statement import Command, Dialect, Query, Value, table
 from storage.webhooks.deliveries import DELIVERED, FAILED, PENDING, Id, remove_attempts
 from storage.webhooks.endpoints import FAILING_SECONDS, Record, note_failure, note_success, read_records
-from storage.webhooks.fair_share import Span, choose, find_span, pending, waiting
+from storage.webhooks.fair_share import choose, pending, waiting
 from storage.webhooks.receivers import HostOf, judge_receivers, take_places
 
 ORGANISATION = table(OrganisationTable)
@@ -50,12 +50,11 @@ class Leased(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What one claim took: how many rows, and those of them that are to be sent. `walked` and `span` are for the process's next claim."""
+    """What one claim took: how many rows, and those of them that are to be sent. `walked` is for the next claim of the same process."""
 
     taken: int
     leased: list[Leased]
     walked: str = ""
-    span: Span | None = None
 
 
 class Outcome(NamedTuple):
@@ -186,16 +185,14 @@ def claim(
     lease_ms: int = LEASE_MS,
     host_of: HostOf = unbounded,
     after: str = "",
-    known: Span | None = None,
 ) -> Batch:
     """Take what is due under a lease. Deliveries of disabled or deleted endpoints end here; those whose host has no place wait.
 
-    `after` is the `walked` of this process's claim before, `known` its `span`.
+    `after` is the `walked` of this process's claim before.
     """
     end, horizon = now_ms + lease_ms, now_ms + max(LEASE_MS, lease_ms)
     connection.first(UNHURRIED)
-    span = find_span(connection, now_ms=now_ms, known=known)
-    chosen, walked = choose(connection, now_ms=now_ms, horizon=horizon, most=most, after=after, span=span)
+    chosen, walked = choose(connection, now_ms=now_ms, horizon=horizon, most=most, after=after)
     which = {"ids": packed([[id] for id in chosen]), **ends(chosen)} if chosen else {}
     taken = connection.run(CLAIM, token=token, now_ms=now_ms, lease_end=end, **which) if chosen else 0
     rows = connection.all(READ, token=token, lease_end=end, **ends(chosen)) if taken else []
@@ -207,7 +204,7 @@ def claim(
     turn = {id: place for place, id in enumerate(chosen)}
     enabled = sorted((row for row in rows if row.status == "enabled"), key=lambda row: turn[row.id])
     later = postpone(connection, enabled, token, host_of, now_ms)
-    return Batch(taken, [row for row in enabled if row.id not in later], walked, span)
+    return Batch(taken, [row for row in enabled if row.id not in later], walked)
 
 
 def postpone(connection: Connection, rows: Sequence[Leased], token: str, host_of: HostOf, now_ms: int) -> set[str]:

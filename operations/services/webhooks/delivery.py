@@ -14,7 +14,6 @@ from storage.secrets.sealed_fields import webhook_secret_field
 from storage.secrets.sealing import Keyring
 from storage.store import Store
 from storage.webhooks import outbox
-from storage.webhooks.fair_share import Span
 from storage.webhooks.outbox import Leased, Outcome, Verdict
 
 USER_AGENT = "connectivity-webhooks/1"
@@ -33,7 +32,6 @@ class Deliveries:
     def __init__(self, *, store: Store, keyring: Keyring, sender: Sender, clock: Clock, ids: Ids, lease_ms: int = outbox.LEASE_MS) -> None:
         self._store, self._keyring, self._sender, self._clock, self._ids = store, keyring, sender, clock, ids
         self._lease_ms, self._busy, self._walked = lease_ms, False, ""
-        self._span: Span | None = None
 
     async def claim(self, most: int) -> list[Claimed]:
         """Take what is due; empty when nothing is, or when every endpoint with something due has its two under way."""
@@ -47,9 +45,8 @@ class Deliveries:
                 lease_ms=self._lease_ms,
                 host_of=bounded_host,
                 after=self._walked,
-                known=self._span,
             )
-            self._busy, self._walked, self._span = batch.taken > 0, batch.walked, batch.span
+            self._busy, self._walked = batch.taken > 0, batch.walked
             if batch.leased or not batch.taken:  # a batch of nothing but disabled endpoints hides what comes after it
                 return [Claimed(lease, row) for row in batch.leased]
         return []
