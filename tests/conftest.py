@@ -161,6 +161,20 @@ def database_url(request: pytest.FixtureRequest) -> str | None:
     return None if request.param == "sqlite" else request.getfixturevalue("postgres")
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def whole_database_url(request: pytest.FixtureRequest) -> Generator[str | None]:
+    """Either database, of one's own, whose history has no partitions: only such a schema can be taken back."""
+    from tests.databases import NO_POSTGRES, migrated_postgres
+
+    if request.param == "sqlite":
+        yield None
+        return
+    with migrated_postgres(divided=False) as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        yield url
+
+
 @pytest.fixture(autouse=True)
 def streams_begin_open() -> None:
     """sse-starlette remembers for the whole process that a server was told to exit, and ends every later stream of it."""

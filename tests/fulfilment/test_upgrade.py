@@ -37,9 +37,9 @@ class House:
 
 
 @pytest.fixture
-async def house(tmp_path: Path, database_url: str | None) -> AsyncGenerator[House]:
-    async with open_floor(tmp_path, database_url) as floor:
-        yield House(floor, database_url or sqlite_url(tmp_path))
+async def house(tmp_path: Path, whole_database_url: str | None) -> AsyncGenerator[House]:
+    async with open_floor(tmp_path, whole_database_url) as floor:
+        yield House(floor, whole_database_url or sqlite_url(tmp_path))
 
 
 async def test_after_the_upgrade_the_old_id_opens_its_order_and_the_organisation_sees_a_number(house: House) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
@@ -16,13 +16,12 @@ from registry.limit_report import Counting, LimitAnswer, LimitReport, portion_of
 from registry.limits import Limits
 from registry.pace import Pace
 from registry.ports import Site
-from storage.address import is_sqlite
 from storage.calls.limit_ledger import PLACES, PROCESSES, StoreLimitLedger
 from storage.connection import Connection
 from storage.migrate import downgrade, upgrade
 from storage.sqlite import SqliteStore
 from storage.store import Store, open_store
-from tests.databases import migrated_postgres, migrated_sqlite
+from tests.databases import migrated_sqlite
 
 pytestmark = pytest.mark.anyio
 SITE = Site("http://shop.example", "", "", "", "", "")
@@ -116,19 +115,10 @@ async def test_a_process_that_does_nothing_has_no_lease_and_reports_nothing(stor
     assert await store.read(rows) == (0, 0)
 
 
-@pytest.fixture
-def whole_url(database_url: str) -> Iterator[str]:
-    """A database whose history has no partitions, with which a schema cannot be taken back."""
-    if is_sqlite(database_url):
-        yield database_url
-        return
-    with migrated_postgres(divided=False) as url:
-        assert url is not None
-        yield url
-
-
-async def test_a_process_on_the_schema_before_counts_alone_and_shares_as_soon_as_the_database_is_upgraded(whole_url: str) -> None:
-    database_url = whole_url
+async def test_a_process_on_the_schema_before_counts_alone_and_shares_as_soon_as_the_database_is_upgraded(
+    whole_database_url: str | None, tmp_path: Path
+) -> None:
+    database_url = whole_database_url or migrated_sqlite(tmp_path)
     downgrade(database_url, "0016")
     store = open_store(database_url)
     try:
