@@ -90,7 +90,8 @@ def opened(stack: ExitStack, folder: Path, rows: int, *, postgres: bool) -> dict
         urls[OURS_POSTGRES] = url
     for url in urls.values():
         upgrade(url)
-        asyncio.run(divide(url))
+        if url.startswith("postgresql"):
+            asyncio.run(divide(url))
         fill(url, rows)
     return urls
 
