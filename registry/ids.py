@@ -43,6 +43,11 @@ def forty(bits: int) -> str:
     return PAIRS[bits >> 30] + PAIRS[bits >> 20 & 1023] + PAIRS[bits >> 10 & 1023] + PAIRS[bits & 1023]
 
 
+def first_id(prefix: str, at: float) -> str:
+    """The smallest id with this prefix that can be made at `at` (Unix seconds): every id made before is smaller."""
+    return prefix + base32((int(at * 1000) & ((1 << 48) - 1)) << RANDOM_BITS)
+
+
 class SystemIds:
     """Ids from the system's random source; ids of one millisecond keep the order in which they were made.
 

@@ -1,4 +1,4 @@
-"""The pace of calls: every burst limit, and whose bucket it empties. It is not the quota, and is lost with the process."""
+"""The pace of calls: every burst limit, and whose bucket it empties. It is not the quota."""
 
 import math
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from registry.errors import QuotaExceeded
 from registry.limits import Limits
 from registry.policy import stamp
 from registry.ports import Site
-from registry.throttle import Throttle, Wait, network_of
+from registry.throttle import Buckets, Throttle, Wait, network_of
 
 
 class Bucket(NamedTuple):
@@ -24,14 +24,17 @@ class Bucket(NamedTuple):
 
 @dataclass(slots=True)
 class Pace:
-    """The buckets of one process. What is done without a call (the worker's writes) keeps them as well."""
+    """The buckets of all processes, as this one has them. What is done without a call (the worker's writes) keeps them as well.
+
+    A function here waits for the database only where the process is not alone, and has used up its portion of a bucket.
+    """
 
     limits: Limits
     site: Site
     clock: Clock
-    buckets: Throttle = field(default_factory=Throttle)
+    buckets: Buckets = field(default_factory=Throttle)
 
-    def call(self, call: Call, caller: Caller) -> None:
+    async def call(self, call: Call, caller: Caller) -> None:
         """Let a call in, or refuse it."""
         operation = call.operation
         if not operation.limited or caller.kind in ("internal", "storefront"):
@@ -39,64 +42,64 @@ class Pace:
         if caller.kind == "public" and call.surface == "web":  # the page that it is called for was counted
             return
         if caller.kind == "public":
-            self.address(call.client)
+            await self.address(call.client)
             return
         if not self.limits.burst_enabled:
             return
         tier = self.limits.tiers[caller.tier]
-        self._spend(f"org:{caller.owner}", tier.burst_per_second, tier.burst_size)
+        await self._spend(f"org:{caller.owner}", tier.burst_per_second, tier.burst_size)
         if operation.provided and not operation.read_only:
-            self.upstream(caller.owner)
+            await self.upstream(caller.owner)
 
-    def upstream(self, owner: str) -> None:
+    async def upstream(self, owner: str) -> None:
         """Writes that reach the charging system or the payment processor have a bucket of their own per organisation."""
-        wait = self.take_upstream(owner)
+        wait = await self.take_upstream(owner)
         if wait is not None:
             raise self._too_fast(int(self.limits.upstream_writes_per_second), wait)
 
-    def take_upstream(self, owner: str) -> Wait | None:
+    async def take_upstream(self, owner: str) -> Wait | None:
         """Take the token of one such write, or say how long to wait."""
         rate = self.limits.upstream_writes_per_second
-        return self.buckets.take(f"up:{owner}", rate, int(rate), self.clock.monotonic()) if self.limits.burst_enabled else None
+        return await self._take(f"up:{owner}", rate, int(rate)) if self.limits.burst_enabled else None
 
-    def until_upstream(self, owner: str) -> Wait | None:
+    async def until_upstream(self, owner: str) -> Wait | None:
         """How long until there is such a token, without taking it."""
         rate = self.limits.upstream_writes_per_second
-        return self.buckets.wait(f"up:{owner}", rate, int(rate), self.clock.monotonic()) if self.limits.burst_enabled else None
+        return await self._look(f"up:{owner}", rate, int(rate)) if self.limits.burst_enabled else None
 
-    def address(self, client: str) -> None:
+    async def address(self, client: str) -> None:
         """Public operations and pages share one count per address."""
-        self._per_minute(f"ip:{network_of(client)}", self.limits.public_per_minute)
+        await self._per_minute(f"ip:{network_of(client)}", self.limits.public_per_minute)
 
-    def order(self, client: str) -> None:
+    async def order(self, client: str) -> None:
         """Let somebody begin to buy: each beginning is a row of ours and a page at the payment processor."""
-        self._per_minute(f"order:{network_of(client)}", self.limits.orders_per_minute)
+        await self._per_minute(f"order:{network_of(client)}", self.limits.orders_per_minute)
 
-    def message(self, caller: Caller) -> None:
+    async def message(self, caller: Caller) -> None:
         """Messages of a protocol that are not calls (lists, handshakes) have a bucket of their own, twice as large as that of calls."""
         if self.limits.burst_enabled:
             tier = self.limits.tiers[caller.tier]
-            self._spend(f"msg:{caller.owner}", 2 * tier.burst_per_second, 2 * tier.burst_size)
+            await self._spend(f"msg:{caller.owner}", 2 * tier.burst_per_second, 2 * tier.burst_size)
 
-    def guess(self, call: Call, caller: Caller) -> None:
+    async def guess(self, call: Call, caller: Caller) -> None:
         """Whoever guesses ids from an address has few guesses; one who shows the shop's key is no guesser."""
         if self.limits.burst_enabled and caller.kind == "public":
             size = self.limits.misses_per_minute
-            wait = self.buckets.wait(f"miss:{network_of(call.client)}", size / 60, size, self.clock.monotonic())
+            wait = await self._look(f"miss:{network_of(call.client)}", size / 60, size)
             if wait is not None:
                 raise self._too_fast(size, wait)
 
-    def missed(self, call: Call) -> None:
+    async def missed(self, call: Call) -> None:
         """One guess was wrong. Of many at once those that were let in together and are too many learn nothing either."""
         if call.identified is not None and call.identified.kind == "public":
-            self._per_minute(f"miss:{network_of(call.client)}", self.limits.misses_per_minute)
+            await self._per_minute(f"miss:{network_of(call.client)}", self.limits.misses_per_minute)
 
-    def body(self, caller: Caller, client: str) -> None:
+    async def body(self, caller: Caller, client: str) -> None:
         """Let a body be read, or refuse it unread: whoever sent too much that was refused waits until they may send again."""
         bucket = self._refused_input(caller, client)
         if bucket is None:
             return
-        wait = self.buckets.wait(bucket.key, bucket.rate, bucket.size, self.clock.monotonic())
+        wait = await self._look(bucket.key, bucket.rate, bucket.size)
         if wait is not None:
             raise self._too_much_refused(bucket, wait)
 
@@ -130,15 +133,33 @@ class Pace:
             hint="Mend what the refusals named before you send it again; a larger tier does not change this",
         )
 
-    def _per_minute(self, key: str, size: int) -> None:
+    async def _per_minute(self, key: str, size: int) -> None:
         if self.limits.burst_enabled:
-            self._spend(key, size / 60, size)
+            await self._spend(key, size / 60, size)
 
-    def _spend(self, key: str, rate: float, size: int) -> None:
+    async def _spend(self, key: str, rate: float, size: int) -> None:
         """One token, or a refusal that says when to come again."""
         wait = self.buckets.take(key, rate, size, self.clock.monotonic())
         if wait is not None:
+            wait = await self._take(key, rate, size)
+        if wait is not None:
             raise self._too_fast(size, wait)
+
+    async def _take(self, key: str, rate: float, size: int) -> Wait | None:
+        """One token, or how long to wait."""
+        monotonic = self.clock.monotonic
+        while (wait := self.buckets.take(key, rate, size, monotonic())) is not None:
+            if not await self.buckets.replenish(key, monotonic):
+                return wait
+        return None
+
+    async def _look(self, key: str, rate: float, size: int) -> Wait | None:
+        """How long until there is a token, without taking it."""
+        monotonic = self.clock.monotonic
+        while (wait := self.buckets.wait(key, rate, size, monotonic())) is not None:
+            if not await self.buckets.replenish(key, monotonic):
+                return wait
+        return None
 
     def _too_fast(self, size: int, wait: Wait) -> QuotaExceeded:
         """A bucket is empty."""

@@ -112,7 +112,7 @@ class Pipeline(Generic[D]):
             return await self._run(call)
         except Refusal as refusal:
             if isinstance(refusal, NotFound) and call.operation.guessed:
-                self.pace.missed(call)
+                await self.pace.missed(call)
             if call.validated and refusal.status < 500:
                 self._charge_large_body(call)
             raise
@@ -122,11 +122,11 @@ class Pipeline(Generic[D]):
         now, call.started = self.clock.now(), self.clock.monotonic()
         caller = await policy.authenticate(call, self.directory, self.sessions, self.secrets, self.site, now)
         call.identified = caller
-        self.pace.call(call, caller)
+        await self.pace.call(call, caller)
         if operation.guessed:
-            self.pace.guess(call, caller)
+            await self.pace.guess(call, caller)
         if operation.proof is not None:
-            self.pace.body(caller, call.client)
+            await self.pace.body(caller, call.client)
             with self._charging(call):
                 caller = call.identified = await operation.proof(self.deps, call, now)
         await policy.authorize(call, caller, self.directory, self.site)
@@ -135,7 +135,7 @@ class Pipeline(Generic[D]):
             narrowing.check_operation(operation, held, self._inside(held.toolsets))
             narrowing.check_authority(operation, caller)
         if call.arguments is None and operation.takes_body:  # a tool's message was let in as one
-            self.pace.body(caller, call.client)
+            await self.pace.body(caller, call.client)
         with self._charging(call):
             params = await self._validate(call)
         call.validated = True
@@ -155,7 +155,7 @@ class Pipeline(Generic[D]):
             if stored is not None:
                 return self._replay(context, stored)
         if context.staged and not operation.provided:  # a replay reaches nothing
-            self.pace.upstream(context.caller.owner)
+            await self.pace.upstream(context.caller.owner)
         if operation.confirm or context.replacement is not None:
             await self._confirm(context, entry, params)
         try:
@@ -164,13 +164,13 @@ class Pipeline(Generic[D]):
         except Replayed as won:
             return self._replay(context, won.stored)
 
-    def admit(self, caller: Caller) -> None:
+    async def admit(self, caller: Caller) -> None:
         """Let a protocol message in that may turn out to be no call at all; the calls among them are counted again, as calls."""
-        self.pace.message(caller)
+        await self.pace.message(caller)
 
-    def admit_body(self, caller: Caller, client: str) -> None:
+    async def admit_body(self, caller: Caller, client: str) -> None:
         """Let the body of such a message be read."""
-        self.pace.body(caller, client)
+        await self.pace.body(caller, client)
 
     def charge_refused_body(self, caller: Caller, client: str, size: int) -> None:
         """Charge a body that a door refused, or the pipeline for a reason that the door was told."""
@@ -186,13 +186,13 @@ class Pipeline(Generic[D]):
                 self.pace.refused_body(call.identified, call.client, call.size)
             raise
 
-    def admit_public(self, client: str) -> None:
+    async def admit_public(self, client: str) -> None:
         """Let the reader of a public page in; pages and public operations share one count per address."""
-        self.pace.address(client)
+        await self.pace.address(client)
 
-    def admit_order(self, client: str) -> None:
+    async def admit_order(self, client: str) -> None:
         """Let somebody begin to buy: each beginning is a row of ours and a page at the payment processor."""
-        self.pace.order(client)
+        await self.pace.order(client)
 
     def binding(self, operation: Operation[Any, Any]) -> Binding[Any]:
         """The operation's binding plan and validator, made on its first call."""

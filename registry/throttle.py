@@ -1,7 +1,8 @@
 """Token buckets in memory: the burst limit of an organisation, of its upstream writes, and of an address on public routes."""
 
+from collections.abc import Callable, Iterable
 from ipaddress import IPv6Address, IPv6Network
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 CAPACITY = 20_000
 
@@ -21,6 +22,15 @@ class Wait(NamedTuple):
     """How long until the next token, in seconds."""
 
     seconds: float
+
+
+class Buckets(Protocol):
+    """Token buckets by name. `now` is monotonic seconds."""
+
+    def take(self, key: str, rate: float, size: float, now: float) -> Wait | None: ...
+    def charge(self, key: str, amount: float, rate: float, size: float, now: float) -> None: ...
+    def wait(self, key: str, rate: float, size: float, now: float) -> Wait | None: ...
+    async def replenish(self, key: str, now: Callable[[], float]) -> bool: ...
 
 
 class Throttle:
@@ -53,6 +63,19 @@ class Throttle:
         tokens, then, _ = self._buckets.get(key, (size, now, now))
         tokens = min(size, tokens + max(0.0, now - then) * rate)
         return Wait((1 - tokens) / rate) if tokens < 1 else None
+
+    async def replenish(self, key: str, now: Callable[[], float]) -> bool:
+        """Nobody else counts, so that nobody can be asked for more."""
+        del key, now
+        return False
+
+    def levels(self) -> Iterable[tuple[str, tuple[float, float, float]]]:
+        """Every bucket: its tokens, at which moment, and when it is full."""
+        return self._buckets.items()
+
+    def put(self, key: str, level: tuple[float, float, float]) -> None:
+        """A bucket as it was counted elsewhere."""
+        self._buckets[key] = level
 
     def _forget(self, now: float) -> None:
         for key, (_, _, full_at) in list(self._buckets.items()):

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from storage.connection import Connection
 from storage.schema import MailTable
 from storage.statement import Command, Query, table
+from storage.sweep import oldest
 
 MAIL = table(MailTable)
 LEASE_MS = 120_000
@@ -51,7 +52,7 @@ LATER = Command(
     .where(MAIL.c.id == sa.bindparam("mail"), MAIL.c.lease == sa.bindparam("token"))
     .values(due_ms=sa.bindparam("at_ms"), lease=None)
 )
-SWEEP = Command(sa.delete(MAIL).where(MAIL.c.expires_at <= sa.bindparam("before")))
+SWEEP = oldest(MAIL, MAIL.c.expires_at <= sa.bindparam("before"), MAIL.c.expires_at)
 
 
 def queue_mail(connection: Connection, *, id: str, sealed: str, now: float, expires_at: float) -> None:
@@ -75,6 +76,6 @@ def defer_mail(connection: Connection, *, mail: str, token: str, at: float) -> N
     connection.run(LATER, mail=mail, token=token, at_ms=int(at * 1000))
 
 
-def sweep_mails(connection: Connection, *, before: float) -> int:
-    """Forget mails that nobody has come for: where a postman is at work it has dropped them itself, and said so."""
-    return connection.run(SWEEP, before=before)
+def sweep_mails(connection: Connection, *, before: float, most: int) -> int:
+    """Forget the oldest mails that nobody has come for: where a postman is at work it has dropped them itself, and said so."""
+    return connection.run(SWEEP, before=before, most=most)

@@ -25,6 +25,10 @@ REVISIONS = (
     "0015",
     "0016",
     "0017",
+    "0018",
+    "0019",
+    "0020",
+    "0021",
 )  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
 SPOKEN = frozenset(REVISIONS[-2:])

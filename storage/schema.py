@@ -7,7 +7,9 @@ Times are Unix seconds unless a name ends in `_ms`. JSON and sealed values are t
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
+from storage.calls import limit_tables
 from storage.money import money_tables
+from storage.money.money_tables import CLUSTERED
 from storage.named import Named
 from storage.network.network_tables import (
     CountryEntryTable,
@@ -78,6 +80,7 @@ __all__ = [
     "UpstreamObjectTable",
     "VerificationTable",
     "intelligence_tables",
+    "limit_tables",
     "money_tables",
     "shop_tables",
 ]
@@ -164,11 +167,13 @@ class ReplicaTable(Named, table=True):
     """A living process: claims of one whose lease has run out are unknown.
 
     `key_ids`: the ids of the encryption keys that it knows, separated by commas, the one that seals first; empty where it has not said.
+    `revision`: the schema that its program was written for; empty for programs before 0019.
     """
 
     id: str = Field(primary_key=True, sa_type=sa.Text)
     expires_at: float = Field(sa_type=sa.Double)
     key_ids: str = Field(default="", sa_type=sa.Text, sa_column_kwargs={"server_default": ""})
+    revision: str = Field(default="", sa_type=sa.Text, sa_column_kwargs={"server_default": ""})
 
 
 class ClaimTable(Named, table=True):
@@ -194,8 +199,26 @@ class ClaimTable(Named, table=True):
             "expires_at",
             sqlite_where=sa.text("expires_at IS NOT NULL"),
         ),
+        # Keys that never expire, by their age.
+        sa.Index("claim_lasting", "claimed", sqlite_where=sa.text("expires_at IS NULL"), postgresql_where=sa.text("expires_at IS NULL")),
         sa.Index("claim_state", "state", "owner"),
     )
+
+
+class ExpiredKeyTable(Named, table=True):
+    """An idempotency key whose call is never made a second time, and whose stored answer is not kept any more. Never swept.
+
+    `digest`: SHA-256 of organisation, operation and key. `status`: the answer's HTTP status; `iccid`: of the eSIM it drew, if any.
+    """
+
+    digest: bytes = Field(primary_key=True, sa_type=sa.LargeBinary)
+    organisation: str = Field(sa_type=sa.Text)
+    operation: str = Field(sa_type=sa.Text)
+    fingerprint: bytes = Field(sa_type=sa.LargeBinary)
+    status: int
+    iccid: str | None = Field(default=None, sa_type=sa.Text)
+    claimed: int = Field(sa_type=sa.BigInteger)
+    __table_args__ = CLUSTERED
 
 
 class ConfirmTokenTable(Named, table=True):
@@ -231,6 +254,38 @@ class AuditTable(Named, table=True):
     )
 
 
+class AuditNameTable(Named, table=True):
+    """A text that repeats in the audit log of reads: an organisation's id, a person's, a key's, an operation, an outcome or a surface."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    text: str = Field(sa_type=sa.Text)
+    __table_args__ = (sa.Index("audit_name_text", "text", unique=True),)
+
+
+class AuditReadTable(Named, table=True):
+    """A read, or a refusal, in short: the numbers of its texts. `id` begins with the milliseconds (audit_reads.py).
+
+    Choice: one index beside the key and no more, since each is as large as a third of a row. So an operation's reads are looked up, and
+    those of a person, an outcome or a surface are looked for among the organisation's.
+    """
+
+    id: int = Field(sa_type=sa.BigInteger)
+    organisation: int
+    operation: int
+    principal: int
+    key: int
+    outcome: int
+    surface: int
+    microseconds: int
+    status: int = Field(sa_type=sa.SmallInteger)
+    request: bytes = Field(sa_type=sa.LargeBinary)
+    __table_args__ = (
+        sa.PrimaryKeyConstraint("organisation", "id"),
+        sa.Index("audit_read_operation", "organisation", "operation", "id"),
+        CLUSTERED,
+    )
+
+
 class ProductTable(Named, table=True):
     """A plan an organisation defined."""
 
@@ -246,6 +301,9 @@ class ProductTable(Named, table=True):
     account_id: int | None = Field(default=None, sa_type=sa.BigInteger)
     created: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (sa.Index("product_organisation", "organisation", "id"),)
+
+
+REMOVABLE = sa.text("livemode = 0 OR status = 'failed'")
 
 
 class IntentTable(Named, table=True):
@@ -266,7 +324,11 @@ class IntentTable(Named, table=True):
     notified_percent: int
     attached_at: int | None = Field(default=None, sa_type=sa.BigInteger)
     created: int = Field(sa_type=sa.BigInteger)
-    __table_args__ = (sa.Index("intent_organisation", "organisation", "id"),)
+    __table_args__ = (
+        sa.Index("intent_organisation", "organisation", "id"),
+        # What may be removed by its age: no line of the network is such an intent's.
+        sa.Index("intent_removable", "id", sqlite_where=REMOVABLE, postgresql_where=REMOVABLE),
+    )
 
 
 class UsageRecordTable(Named, table=True):
@@ -295,6 +357,13 @@ class EventTable(Named, table=True):
     retry_count: int
     created: int = Field(sa_type=sa.BigInteger)
     __table_args__ = (sa.Index("event_organisation", "organisation", "id"), sa.Index("event_intent", "intent", "id"))
+
+
+class EventDigestTable(Named, table=True):
+    """SHA-256 of the `dedup` of an event that is not kept any more: it never happens again. Never swept."""
+
+    digest: bytes = Field(primary_key=True, sa_type=sa.LargeBinary)
+    __table_args__ = CLUSTERED
 
 
 class WebhookEndpointTable(Named, table=True):
@@ -375,6 +444,9 @@ class DeliveryAttemptTable(Named, table=True):
     next_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
 
 
+REMOVABLE_ISSUANCE = sa.text("coalesce(held, '') = '' AND substr(\"key\", 1, 4) NOT IN ('ord_', 'onr_')")
+
+
 class IssuanceTable(Named, table=True):
     """One eSIM drawn from an account's stock, under one key for ever: the ledger of api.md 3.6. Its states are in issuance.py.
 
@@ -419,6 +491,8 @@ class IssuanceTable(Named, table=True):
         sa.Index("issuance_account", "account_id", "state", "updated"),
         sa.Index("issuance_package", "package_id"),
         sa.Index("issuance_claim", "organisation", "claim_key"),
+        # Rows without an eSIM, and of no order, by the time they ended.
+        sa.Index("issuance_ended", "updated", sqlite_where=REMOVABLE_ISSUANCE, postgresql_where=REMOVABLE_ISSUANCE),
     )
 
 

@@ -157,3 +157,14 @@ def unindexed(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
     SQLite keeps no statistics here: it takes an equality for better than a range, and would read every finished row to find what is due.
     """
     return Unindexed(column)
+
+
+def selective(dialect: Dialect, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """A condition that few rows meet.
+
+    SQLite keeps no statistics here: of an index with this condition and one without it takes the one without, and reads what is left.
+    """
+    if dialect.name != "sqlite":
+        return condition
+    # Without a type: SQLAlchemy would compare a truth value with 1, and nothing would be looked up.
+    return cast(sa.ColumnElement[bool], sa.func.likelihood(condition, sa.literal_column("0.001")))

@@ -2,10 +2,16 @@
 
 from typing import Protocol
 
+import sqlalchemy as sa
+
 from storage.connection import Connection
+from storage.long import Long
+from storage.statement import Command
 from storage.store import Store
 
 AT_ONCE = 500
+# Choice: a run ends after this many steps and the next one goes on: a chore has its time limit, and others wait for their turn.
+STEPS = 200
 
 
 class Sweep(Protocol):
@@ -16,11 +22,22 @@ class Sweep(Protocol):
         ...
 
 
-async def swept(store: Store, sweep: Sweep, *, before: float) -> int:
-    """All that is older, others writing in between; how many rows that were."""
+def oldest(table: sa.Table, has_ended: sa.ColumnElement[bool], by: sa.ColumnElement[object]) -> Command:
+    """The command that removes at most `most` of the rows that have ended, in the order of `by`.
+
+    The condition stands twice: PostgreSQL asks a row that has changed meanwhile for the outer one only.
+    """
+    names = tuple(table.primary_key.columns)
+    first = sa.select(*names).where(has_ended).order_by(by).limit(sa.bindparam("most"))
+    return Command(sa.delete(table).where(sa.tuple_(*names).in_(first), has_ended))
+
+
+async def swept(store: Store, sweep: Sweep, *, before: float, steps: int = STEPS) -> int:
+    """What is older, others writing in between, in so many steps at most; how many rows that were."""
     total = 0
-    while True:
-        gone = await store.write(sweep, before=before, most=AT_ONCE)
+    for _ in range(steps):
+        gone = await store.write(Long(sweep), before=before, most=AT_ONCE)
         total += gone
         if gone < AT_ONCE:
-            return total
+            break
+    return total

@@ -64,9 +64,7 @@ def stop(server: Running, how: signal.Signals = signal.SIGTERM) -> int:
 
 
 @contextmanager
-def running(
-    data: Path, environment: Mapping[str, str] | None = None, *, port: int = 0, program: Sequence[str] = ()
-) -> Generator[Running]:
+def running(data: Path, environment: Mapping[str, str] | None = None, *, port: int = 0, program: Sequence[str] = ()) -> Generator[Running]:
     """A server for the length of a block."""
     server = start(data, environment, port=port, program=program)
     try:

@@ -123,7 +123,7 @@ class Application:
     async def _page(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         """A page, with all the calls that it makes."""
         request = cast(HttpScope, scope)
-        self.service.pipeline.admit_public((request.get("client") or ("", 0))[0])
+        await self.service.pipeline.admit_public((request.get("client") or ("", 0))[0])
         if path == "/":  # for whoever opens the printed address in a browser
             await send_reply(send, 307, [(b"location", self._docs_path), (b"content-length", b"0")], b"")
             return
@@ -155,6 +155,7 @@ class Application:
         service = self.service
         demo = await service.start(seed=True)
         await service.begin_network(forgotten(CATALOGUE))
+        service.keep_room()
         await service.readiness.look()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.keep_books)

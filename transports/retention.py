@@ -1,18 +1,25 @@
 """The chore that forgets what has outlived its time."""
 
+from functools import partial
+
 from operations.services.people.browser_sessions import IDLE
 from registry.clock import Clock
 from registry.policy import period_of
 from storage.calls.allowances import sweep_allowances
 from storage.calls.audit import sweep_audit
+from storage.calls.audit_reads import next_organisation, sweep_reads
 from storage.calls.claims import sweep_claims
 from storage.calls.confirm import sweep_tokens
+from storage.calls.expired_keys import sweep_answers
 from storage.calls.quota import sweep_counts
+from storage.issuing.intents import sweep_intents
+from storage.issuing.issuance import sweep_issuances
 from storage.issuing.placed import sweep_placed
 from storage.issuing.stock import sweep_looks
 from storage.mail import sweep_mails
 from storage.money.connect_states import sweep_states
 from storage.money.payment_events import sweep_payment_events
+from storage.network.account_parts import sweep_parts
 from storage.people.authorizations import sweep_authorizations
 from storage.people.browser_sessions import sweep_sessions
 from storage.people.former_tokens import sweep_former_tokens
@@ -23,16 +30,19 @@ from storage.people.sweeps import sweep_grants, sweep_invitations, sweep_unused_
 from storage.people.verifications import sweep_verifications
 from storage.shop.order_queue import sweep_pending
 from storage.store import Store
-from storage.sweep import swept
+from storage.sweep import Sweep, swept
+from storage.webhooks.deliveries import give_up_rest
+from storage.webhooks.event_removal import sweep_deliveries, sweep_events
 from storage.webhooks.receivers import sweep_receivers
 from transports.chores import Chore
+from transports.history_days import HistoryDays
 
 EVERY_SECONDS = 60.0
 HOUR, DAY = 3600, 86_400
-AUDIT_SECONDS = 90 * DAY
 # The processor tells an event again for days, and a person there for weeks.
 PAYMENT_EVENTS_SECONDS = 90 * DAY
 LOOKS_SECONDS = HOUR
+ACCOUNT_PARTS_SECONDS = 7 * DAY
 # Twice as long as evidence is looked for before a person has to settle a draw.
 PLACED_SECONDS = 48 * HOUR
 # Twice the window that allowances count.
@@ -47,12 +57,13 @@ UNPAID_ORDERS_SECONDS = 30 * DAY
 STILLBORN_CLIENTS_SECONDS, UNUSED_CLIENTS_SECONDS = 7 * DAY, 365 * DAY
 
 
-def retention(store: Store, clock: Clock) -> Chore:
-    """What calls and people leave behind. Events of connectivity and their deliveries are kept for ever."""
+def retention(store: Store, clock: Clock, days: HistoryDays | None = None) -> Chore:
+    """What calls and people leave behind, and history as the settings say."""
 
     async def run() -> None:
         now = clock.now()
         await forget_calls(store, now)
+        await forget_history(store, now, days or HistoryDays())
         await forget_visits(store, now)
         await forget_logins(store, now)
 
@@ -60,22 +71,49 @@ def retention(store: Store, clock: Clock) -> Chore:
 
 
 async def forget_calls(store: Store, now: float) -> None:
-    """Looks at stocks, placed packages, confirm tokens, claims, the audit log, receivers, the processor's events and unpaid orders."""
-    await store.write(sweep_looks, before=now - LOOKS_SECONDS)
-    await store.write(sweep_placed, before=now - PLACED_SECONDS)
+    """Looks at stocks, placed packages, parts of accounts, confirm tokens, claims, receivers, the processor's events and unpaid orders."""
+    await swept(store, sweep_looks, before=now - LOOKS_SECONDS)
+    await swept(store, sweep_placed, before=now - PLACED_SECONDS)
+    await store.write(sweep_parts, before=now - ACCOUNT_PARTS_SECONDS)
     await store.write(sweep_tokens, now=now)
     await swept(store, sweep_claims, before=now)
-    await swept(store, sweep_audit, before=now - AUDIT_SECONDS)
     await swept(store, sweep_receivers, before=now - DAY)
-    await store.write(sweep_payment_events, before=now - PAYMENT_EVENTS_SECONDS)
-    await store.write(sweep_pending, before=now - UNPAID_ORDERS_SECONDS)
+    await swept(store, sweep_payment_events, before=now - PAYMENT_EVENTS_SECONDS)
+    await swept(store, sweep_pending, before=now - UNPAID_ORDERS_SECONDS)
+
+
+async def forget_history(store: Store, now: float, days: HistoryDays) -> None:
+    """The audit log, stored answers, issuances, intents, events and deliveries. The keys of all that draws or pays stay for ever."""
+    await swept(store, give_up_rest, before=now)
+    await forget_older(store, sweep_audit, now, days.audit)
+    await forget_reads(store, now, days.audit)
+    await forget_older(store, partial(sweep_answers, now=now), now, days.answers)
+    if days.answers:  # a row of the ledger goes after the answer that tells of it
+        await forget_older(store, partial(sweep_issuances, now=now), now, days.issuances)
+    await forget_older(store, sweep_intents, now, days.intents)
+    await forget_older(store, sweep_deliveries, now, days.deliveries)
+    await forget_older(store, partial(sweep_events, now=now), now, days.events)
+
+
+async def forget_reads(store: Store, now: float, days: int) -> None:
+    """The audit log of reads, one organisation after the other."""
+    organisation = await store.read(next_organisation, after=-1) if days else None
+    while organisation is not None:
+        await forget_older(store, partial(sweep_reads, organisation=organisation), now, days)
+        organisation = await store.read(next_organisation, after=organisation)
+
+
+async def forget_older(store: Store, sweep: Sweep, now: float, days: int) -> None:
+    """What is older than so many days; nothing where it is kept for ever."""
+    if days:
+        await swept(store, sweep, before=now - days * DAY)
 
 
 async def forget_visits(store: Store, now: float) -> None:
     """Codes that were mailed, what was counted of them, mails, browser sessions, invitations, and what was counted by days."""
     await store.write(sweep_verifications, now=now)
-    await store.write(sweep_allowances, before=now - ALLOWANCES_SECONDS)
-    await store.write(sweep_mails, before=now - MAILS_SECONDS)
+    await swept(store, sweep_allowances, before=now - ALLOWANCES_SECONDS)
+    await swept(store, sweep_mails, before=now - MAILS_SECONDS)
     await store.write(sweep_sessions, now=now, idle=now - IDLE)
     await store.write(sweep_invitations, before=now - INVITATIONS_SECONDS)
     await store.write(sweep_counts, before=period_of(now - COUNTS_SECONDS).name)

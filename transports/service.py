@@ -20,18 +20,22 @@ from operations.services.people.session_tokens import SCOPES, issuer_of
 from registry.clock import Clock, SystemClock
 from registry.errors import StoreUnavailable
 from registry.ids import Ids, SystemIds
+from registry.limit_lease import LimitLease
 from registry.limits import Limits
 from registry.pace import Pace
 from registry.pipeline import Pipeline
 from registry.ports import SharedSecrets, Site
+from storage.address import is_sqlite, sqlite_path
 from storage.calls.claims import forget_claims
 from storage.calls.journal import StoreJournal
+from storage.calls.limit_ledger import StoreLimitLedger
 from storage.calls.quota import QuotaBlocks
 from storage.calls.replicas import LEASE_SECONDS, leave, renew, running_keys
 from storage.issuing.reconciling import held_issuances
 from storage.migrate import ensure_current
 from storage.people.accounts import leave_simulation
 from storage.people.directory import StoreDirectory
+from storage.reserve import keep_reserve, spend_reserve
 from storage.secrets.rebinding import rebind_esims
 from storage.secrets.sealing import Keyring
 from storage.store import Store, open_store
@@ -68,6 +72,7 @@ class Service:
     directory: StoreDirectory
     journal: StoreJournal
     blocks: QuotaBlocks
+    limits: LimitLease
     worker: Worker
     postman: Postman
     outbound: Outbound
@@ -105,7 +110,12 @@ class Service:
 
     async def start(self, *, seed: bool) -> Demo | None:
         """Say that this process lives; with `seed`, give an empty database its demo data where that is switched on."""
-        await self.renew_lease()
+        try:
+            await self.renew_lease()
+        except StoreUnavailable as failure:
+            if not has_spent_reserve(self.settings, failure, self.report):
+                raise
+            await self.renew_lease()
         others = [each for each in await self.store.read(running_keys, now=self.clock.now()) if each.id != self.journal.replica]
         try:
             # Once more, now that the others see this process: of two that start at once with different keyrings one is refused.
@@ -130,6 +140,11 @@ class Service:
         account = None if self.upstream.simulation is None else DEMO_ACCOUNT
         payee = None if self.payments.sandbox is None else DEMO_PAYEE
         return await ensure_demo(self.store, self.ids, self.clock, account=account, payee=payee)
+
+    def keep_room(self) -> None:
+        """Keep room for the next start, where the database is a file: the disk may be full then."""
+        if is_sqlite(self.settings.store_url):
+            keep_reserve(sqlite_path(self.settings.store_url))
 
     async def begin_network(self, operations: Sequence[str]) -> None:
         """A simulated network of this process begins anew: it is told which eSIMs the ledger gave away, and remembers nothing else.
@@ -175,6 +190,7 @@ class Service:
         try:
             await self.postman.deliver()
             await self.blocks.drain()
+            await self.limits.aclose()
             await self.store.write(leave, replica=self.journal.replica, now=self.clock.now())
         except StoreUnavailable as error:
             self.report(f"the store is unavailable at shutdown: {error.message}")
@@ -215,8 +231,26 @@ def secrets_of(settings: Settings, ids: Ids) -> SharedSecrets:
 
 
 def opened(settings: Settings, clock: Clock, ids: Ids, report: Callable[[str], None]) -> tuple[str, Keyring, Store]:
-    """The keys and the database, migrated where it is ours alone."""
+    """The keys and the database, migrated where it is ours alone. On a full disk a SQLite file is opened in the room kept for that."""
     make_data_directory(settings, report)
+    try:
+        return opened_database(settings, clock, ids, report)
+    except StoreUnavailable as failure:
+        if not has_spent_reserve(settings, failure, report):
+            raise
+        return opened_database(settings, clock, ids, report)
+
+
+def has_spent_reserve(settings: Settings, failure: StoreUnavailable, report: Callable[[str], None]) -> bool:
+    """Whether the disk was full, and there is a little room now."""
+    if not (is_sqlite(settings.store_url) and spend_reserve(sqlite_path(settings.store_url), failure)):
+        return False
+    report("the disk is full: this start uses the room that was kept for it, so that reads are answered; free some room")
+    return True
+
+
+def opened_database(settings: Settings, clock: Clock, ids: Ids, report: Callable[[str], None]) -> tuple[str, Keyring, Store]:
+    """The same, in a directory that is there."""
     text, keyring = checked_keyring(settings, ids, report)
     ensure_current(settings.store_url)
     refuse_conflict_at(settings.store_url, keyring, clock.now())
@@ -281,11 +315,13 @@ def build_service(
     ids, bell, letter_bell = ids or SystemIds(clock), Bell(), Bell()
     keyring_text, keyring, store = opened(settings, clock, ids, report)
     site = site_of(settings, base_url)
-    pace = Pace(replace(Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit), site, clock)
-    secrets, outbound, sender = secrets_of(settings, ids), Outbound(ca_file=settings.ca_file), make_sender(settings, clock)
+    secrets, replica = secrets_of(settings, ids), ids.new("rpl_")
+    limits = LimitLease(StoreLimitLedger(store), replica, clock)
+    pace = Pace(replace(Limits(), tiers=settings.tiers, burst_enabled=settings.burst_limit), site, clock, limits.buckets)
+    outbound, sender = Outbound(ca_file=settings.ca_file), make_sender(settings, clock)
     blocks, directory = QuotaBlocks(store, pace.limits.quota_block), StoreDirectory(store)
-    journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=ids.new("rpl_"))
-    way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}")
+    journal = StoreJournal(store, keyring=keyring, blocks=blocks, clock=clock, replica=replica)
+    way = open_way(settings, clock, f"{site.base_url}/v1/webhooks/bridge4ip?token={quote(secrets.bridge, safe='')}", limits)
     payments = open_payments(settings, clock, ids, site.base_url, report)
     rings = (bell, letter_bell)
     deps = make_deps(settings, store, keyring, clock, ids, way, payments, secrets, pace, journal.replica, apart=apart, rings=rings)
@@ -311,7 +347,7 @@ def build_service(
     deps.inside.open(pipeline, lambda call, error: report(f"{call.operation.id}: {call.request_id}: {type(error).__name__}: {error}"))
     parts = (worker, postman, outbound, sender, way, payments, systems)
     readiness = Readiness(store, keyring, clock, deps.build, report)
-    return Service(settings, pipeline, directory, journal, blocks, *parts, report, readiness, keyring_text)
+    return Service(settings, pipeline, directory, journal, blocks, limits, *parts, report, readiness, keyring_text)
 
 
 def make_sender(settings: Settings, clock: Clock) -> Sender:
@@ -352,7 +388,7 @@ def make_worker(settings: Settings, deps: Deps, sender: Sender, report: Callable
         ids=deps.ids,
         report=report,
         chores=[
-            retention(deps.store, deps.clock),
+            retention(deps.store, deps.clock, settings.history_days),
             recovery(deps.store, deps.clock),
             *([reconciliation(deps, report), *shop_chores(deps, report), *report_chores(deps)] if looks else []),
         ],

@@ -5,7 +5,7 @@ Our own thirty lines instead of pydantic-settings, whose import alone costs a th
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
@@ -29,6 +29,7 @@ from clients.webhooks.private_receivers import RANGES, PrivateReceivers, lies_in
 from registry.limits import TIERS, Tier, TierLimits
 from transports.base_url import is_readable
 from transports.file_access import writable_by_others
+from transports.history_days import SHORTEST, HistoryDays
 
 PREFIX = "SERVICE_"
 ENV_FILE = ".env"
@@ -144,7 +145,7 @@ class Settings(BaseModel):
     ocs_token: Secret = Field(EMPTY, description="the service's reseller token there, for organisations in managed mode")
     ocs_statistics_url: str = Field("", description="address of its statistics methods where it is another one")
     ocs_auth: Literal["query", "bearer", "token-header"] = Field("query", description="how the token is sent")
-    ocs_concurrency: int = Field(8, ge=1, le=200, description="calls under way at once per token")
+    ocs_concurrency: int = Field(8, ge=1, le=200, description="calls under way at once per token, of all processes of a database")
     ocs_zone_method: str = Field(
         "changeNetworkProfileOfLocationZone", description="name of the method that changes a zone's network profile"
     )
@@ -214,6 +215,28 @@ class Settings(BaseModel):
         le=60,
         description="seconds a server takes requests after SIGTERM, while /health/ready says 503; default: 5 in production, else 0",
     )
+    keep_audit_days: int = Field(90, ge=0, le=36_500, description="days that rows of the audit log are kept; 0: for ever")
+    keep_answers_days: int = Field(
+        0,
+        ge=0,
+        le=36_500,
+        description="days that answers under keys that never expire are kept, at least 30; the keys stay. 0: for ever",
+    )
+    keep_issuances_days: int = Field(
+        0,
+        ge=0,
+        le=36_500,
+        description="days, at least 30, that issuances without an eSIM are kept, once their answers are gone; their keys stay. 0: for ever",
+    )
+    keep_intents_days: int = Field(
+        0, ge=0, le=36_500, description="days that test intents and failed intents are kept, at least 30; their keys stay. 0: for ever"
+    )
+    keep_events_days: int = Field(
+        0, ge=0, le=36_500, description="days that events are kept with their deliveries, at least 30; 0: for ever"
+    )
+    keep_deliveries_days: int = Field(
+        0, ge=0, le=36_500, description="days that deliveries are kept with their attempts, at least 7; 0: for ever"
+    )
     delivery_lease_seconds: int = Field(
         60, ge=5, le=600, description="a dead worker's deliveries are taken over after it; under 20 a slow receiver may get one twice"
     )
@@ -245,6 +268,7 @@ class Settings(BaseModel):
         check_model(self)
         check_ca_file(self.ca_file)
         check_shared_secrets(self)
+        check_history(self.history_days)
         return self
 
     _secret_keys_file: Path | None = PrivateAttr(None)
@@ -257,6 +281,18 @@ class Settings(BaseModel):
     def note_secret_keys_file(self, path: Path | None) -> None:
         """Remembers it, once, while the settings are read."""
         self._secret_keys_file = path
+
+    @property
+    def history_days(self) -> HistoryDays:
+        """How long each kind of history is kept."""
+        return HistoryDays(
+            audit=self.keep_audit_days,
+            answers=self.keep_answers_days,
+            issuances=self.keep_issuances_days,
+            intents=self.keep_intents_days,
+            events=self.keep_events_days,
+            deliveries=self.keep_deliveries_days,
+        )
 
     @property
     def tiers(self) -> Mapping[Tier, TierLimits]:
@@ -429,6 +465,18 @@ def is_inside(address: str) -> bool:
     except ValueError:
         return bool(host) and ("." not in host or host.endswith(OWN_NAMES))
     return found.is_loopback or lies_in(found, RANGES)
+
+
+def check_history(days: HistoryDays) -> None:
+    """What is removed sooner could still be under way, or be asked for by whoever repeats a call."""
+    for kind, value in asdict(days).items():
+        shortest: int = getattr(SHORTEST, kind)
+        if 0 < value < shortest:
+            raise ValueError(f"SERVICE_KEEP_{kind.upper()}_DAYS is {value}; use {shortest} or more, or 0 to keep them for ever")
+    if days.issuances and not days.answers:
+        raise ValueError(
+            "SERVICE_KEEP_ISSUANCES_DAYS needs SERVICE_KEEP_ANSWERS_DAYS: an issuance is kept as long as the answer that tells of it"
+        )
 
 
 def check_shared_secrets(settings: Settings) -> None:

@@ -16,6 +16,7 @@ from clients.ocs.pool import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
 from clients.outside_system import MOST_WAITING
 from registry.clock import Clock
+from registry.limit_lease import LimitLease
 from storage.issuing.issuance import IssuanceRow
 from transports.http.asgi import App
 from transports.settings import Settings
@@ -63,11 +64,13 @@ class Way:
         await self.pool.aclose()
 
 
-def open_way(settings: Settings, clock: Clock, push_url: str) -> Way:
-    """Nothing is connected or simulated before the first call. A simulated network sends its notifications to `push_url`."""
+def open_way(settings: Settings, clock: Clock, push_url: str, lease: LimitLease) -> Way:
+    """`lease`: through it the places of a token are shared by all processes; a simulated network is this process's own.
+
+    Nothing is connected or simulated before the first call. A simulated network sends its notifications to `push_url`."""
     if settings.ocs_url:
         wire, most = ocs_settings(settings), settings.most_waiting
-        pool = OcsPool(Outbound(ocs_limits(wire), ca_file=settings.ca_file), wire, clock, most_waiting=most)
+        pool = OcsPool(Outbound(ocs_limits(wire), ca_file=settings.ca_file), wire, clock, most_waiting=most, lease=lease)
         return Way(pool, settings.ocs_token.get_secret_value(), None)
     issued: list[IssuanceRow] = []
     simulation = simulated(settings, clock, push_url, issued)

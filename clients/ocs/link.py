@@ -22,6 +22,7 @@ from clients.ocs.places import Places
 from clients.ocs.raw_array import MOST_BUFFERED, RawArray, begin
 from clients.ocs.settings import OcsSettings
 from clients.ocs.shape import Parse
+from clients.ocs.token_places import TokenPlaces, WaitTooLong
 from clients.ocs.wire.members import Json
 from clients.outside_system import NOT_ANSWERED, PROBE_SECONDS, CallOutcome, OutsideSystem
 from registry.active_request import ACTIVE, ActiveRequest
@@ -55,7 +56,7 @@ class OcsLink:
         token: str,
         clock: Clock,
         *,
-        places: Places | None = None,
+        places: TokenPlaces | None = None,
         owner: str = "",
         system: OutsideSystem | None = None,
     ) -> None:
@@ -68,7 +69,7 @@ class OcsLink:
         self._token = token
         self._mask = Mask(token)
         self._urls: dict[tuple[Version, bool], str] = {}
-        self._places, self._owner = places or Places(settings.concurrency), owner
+        self._places, self._owner = places or TokenPlaces(Places(settings.concurrency), clock), owner
         self._system = system or OutsideSystem("charging_system", clock)
 
     def __repr__(self) -> str:
@@ -145,7 +146,7 @@ class OcsLink:
         found: Done[T] | Fault | None = None
         with suppress(TimeoutError):
             async with timeout(seconds):  # a third of the cost of a cancel scope, once per call
-                found = await self._placed(asked, attempt, progress)
+                found = await self._placed(asked, attempt, progress, seconds)
         now = self._clock.monotonic()
         overdue = found is None
         if found is None:
@@ -164,9 +165,12 @@ class OcsLink:
         """Its time was over before a place was free; `cut`: because its request had less time than a call has."""
         return Fault(outcome.too_late()) if cut else outcome.never_started(self._settings, asked)
 
-    async def _placed(self, asked: Asked, attempt: Attempt[T], progress: Progress) -> Done[T] | Fault:
+    async def _placed(self, asked: Asked, attempt: Attempt[T], progress: Progress, seconds: float) -> Done[T] | Fault:
         """The place is given back when an answer has begun: whoever reads slowly must not keep others from asking."""
-        give_back = await self._places.take(self._owner)
+        try:
+            give_back = await self._places.take(self._owner, seconds)
+        except WaitTooLong as wait:
+            return Fault(outcome.unavailable(self._system.refuse("crowded"), wait.retry_after))
         progress.placed = self._clock.monotonic()
         try:
             system = self._system

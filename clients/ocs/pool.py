@@ -1,7 +1,7 @@
 """One link per token and owner, all over one outbound client."""
 
 from collections import OrderedDict
-from hashlib import sha256
+from hashlib import scrypt, sha256
 from weakref import WeakValueDictionary
 
 from clients.http import Outbound, OutboundLimits
@@ -9,8 +9,11 @@ from clients.ocs.client import Ocs
 from clients.ocs.link import OcsLink
 from clients.ocs.places import Places
 from clients.ocs.settings import OcsSettings
+from clients.ocs.token_places import TokenPlaces, reserved_of
 from clients.outside_system import LEAST_FAILURES, MOST_WAITING, OutsideSystem
 from registry.clock import Clock
+from registry.limit_lease import LimitLease
+from registry.place_count import PlaceCount
 
 MOST_TOKENS = 1000
 
@@ -18,16 +21,19 @@ MOST_TOKENS = 1000
 class OcsPool:
     """Hands out the client of a token; the ones used longest ago are forgotten."""
 
-    def __init__(self, outbound: Outbound, settings: OcsSettings, clock: Clock, *, most_waiting: int = MOST_WAITING) -> None:
-        """`most_waiting`: requests that may wait for it at once."""
+    def __init__(
+        self, outbound: Outbound, settings: OcsSettings, clock: Clock, *, most_waiting: int = MOST_WAITING, lease: LimitLease | None = None
+    ) -> None:
+        """`most_waiting`: requests that may wait for it at once. `lease`: shares the places of a token with other processes."""
         self.system = OutsideSystem(
             "charging_system", clock, most_waiting=most_waiting, least_failures=min(LEAST_FAILURES, settings.concurrency)
         )
         self._outbound = outbound
         self._settings = settings
         self._clock = clock
+        self._lease = lease
         self._clients: OrderedDict[tuple[bytes, str], Ocs] = OrderedDict()
-        self._places: WeakValueDictionary[bytes, Places] = WeakValueDictionary()
+        self._places: WeakValueDictionary[bytes, TokenPlaces] = WeakValueDictionary()
 
     def for_token(self, token: str, owner: str = "") -> Ocs:
         """The client that calls with this token for an organisation; all that share the token share its limit, in turns."""
@@ -46,13 +52,30 @@ class OcsPool:
         return self._settings.total_seconds
 
     def _new(self, token: str, digest: bytes, owner: str) -> Ocs:
-        places = self._places.setdefault(digest, Places(self._settings.concurrency))
+        places = self._places.get(digest)
+        if places is None:
+            places = self._places[digest] = self._places_of(token)
         link = OcsLink(self._outbound, self._settings, token, self._clock, places=places, owner=owner, system=self.system)
         return Ocs(link, self._settings)
+
+    def _places_of(self, token: str) -> TokenPlaces:
+        """Those for every call, and those for calls that issue alone: processes share each of them by itself."""
+        count, name = self._settings.concurrency, None if self._lease is None else places_name(token)
+        reserved = reserved_of(count)
+        ordinary = Places(self._count(name, count - reserved))
+        return TokenPlaces(ordinary, self._clock, reserved=Places(self._count(name and f"{name}:issuing", reserved)) if reserved else None)
+
+    def _count(self, name: str | None, most: int) -> PlaceCount:
+        return PlaceCount(most) if self._lease is None or name is None else self._lease.places(name, most)
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._outbound.aclose()
+
+
+def places_name(token: str) -> str:
+    """What the places of a token are called in the database. Choice: slow to compute, as nobody says how long providers' tokens are."""
+    return "ocs:" + scrypt(token.encode("utf-8", "surrogatepass"), salt=b"places", n=1 << 11, r=8, p=1, dklen=16).hex()
 
 
 def ocs_limits(settings: OcsSettings) -> OutboundLimits:

@@ -65,6 +65,8 @@ async def may_move(ctx: Ctx, params: MoveRange) -> Move:
         )
     if source != destination:
         ctx.confirm_replacement(leaving(params, source, destination))
+    for account in (params.account_id, params.dest_account):
+        await upstream.parts.lines_moved(upstream.place(account))
     return Move(upstream, range_)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import orjson
 from pydantic import AfterValidator, Field
 
+from clients.ocs.token_places import issuing
 from operations.connectivity.intent_view import intent_of, shown
 from operations.connectivity.plan_choice import LiveChoice, choose_plan, live_plan, still_own
 from operations.connectivity.plans import TEST_PLANS
@@ -113,7 +114,8 @@ async def plan_wanted(ctx: Ctx, params: NewIntent) -> Plan | LiveChoice | None:
     """The plan, unless the intent is to wait for one."""
     if params.plan is None:
         return None
-    chosen = await choose_plan(ctx, params.plan)
+    with issuing():
+        chosen = await choose_plan(ctx, params.plan)
     if isinstance(chosen, LiveChoice):
         named = {"organisation": ctx.organisation, "operation": ctx.call.operation.id, "claim_key": ctx.call.idempotency_key or ""}
         await still_own(ctx, await ctx.deps.store.read(issuance_of_claim, **named))
@@ -195,7 +197,8 @@ async def get_connectivity_intent(ctx: Ctx, params: IntentRef) -> Intent:
 async def plan_to_attach(ctx: Ctx, params: PlanForIntent) -> Plan | LiveChoice:
     """The plan; the intent is looked up first, so that a foreign one answers as an unknown one does."""
     await read_intent(ctx, params.id)
-    chosen = await choose_plan(ctx, params.plan)
+    with issuing():
+        chosen = await choose_plan(ctx, params.plan)
     if isinstance(chosen, LiveChoice):
         await still_own(ctx, await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=params.id))
     return chosen
@@ -241,7 +244,8 @@ async def draw_for(ctx: Ctx, row: IntentRow, choice: LiveChoice, *, waited: bool
     """Draw the eSIM of a live plan; the intent says what came of it."""
     deps = ctx.deps
     upstream = await reach(ctx)
-    live = await live_plan(ctx, upstream, choice)
+    with issuing():
+        live = await live_plan(ctx, upstream, choice)
     purpose = IntentPurpose(processing(row, live.plan), waited, ctx.status, deps.keyring, deps.ids)
     concluded = await draw(ctx, upstream, Order(row.id, live.account_id, live.template_id, intent=row.id), purpose)
     deps.wake_worker()

@@ -17,7 +17,7 @@ from registry.operation import Example, operation
 from registry.policy import stamp
 from storage.calls.audit import AuditRow, Wanted, list_audit
 
-ID = re.compile(r"aud_([0-9]{1,18})", re.ASCII)
+ID = re.compile(r"aud_([0-9]{1,19})", re.ASCII)
 Word = Annotated[str, Field(min_length=1, max_length=64)]
 
 
@@ -104,7 +104,7 @@ REFUSED: AuditEntry = {**EXAMPLE, "outcome": "credential_restricted", "status": 
 async def list_audit_log(ctx: Ctx, params: AuditQuery) -> ListOf[AuditEntry]:
     """List who called what in your organisation, newest first.
 
-    For admins. Filters narrow it down; arguments are never kept. Kept for 90 days.
+    For admins. Filters narrow it down; arguments are never kept. Kept for 90 days, or as the service's operator chose.
 
     Calls of every door are in it: HTTP, MCP, command line and our own pages (`web`), reads and refusals too. A call is in it as soon as it
     was answered; one that another process of a large deployment answered may take a second. Calls whose credential was not accepted are in
@@ -124,7 +124,7 @@ async def list_audit_log(ctx: Ctx, params: AuditQuery) -> ListOf[AuditEntry]:
 def number(id: str) -> int:
     """The place of an entry in the log."""
     found = ID.fullmatch(id)
-    if found is None:
+    if found is None or int(found[1]) >= 1 << 63:
         raise no_such_entry()
     return int(found[1])
 

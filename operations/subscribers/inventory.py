@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from clients.ocs.moment import wire_time
+from clients.ocs.token_places import issuing
 from operations.deps import Ctx
 from operations.services.issuing.inventory_purpose import InventoryPurpose, IssuedData
 from operations.services.issuing.issued_line import LineHasPackages, issued_line
@@ -71,7 +72,9 @@ async def own_account(ctx: Ctx, params: FromInventory) -> Upstream:
             hint="Choose keys that do not begin with onr_, ord_ or cni_, such as a UUID",
         )
     upstream = await reach(ctx)
-    if not await upstream.owns_account(params.account_id):
+    with issuing():
+        owned = await upstream.owns_account(params.account_id)
+    if not owned:
         raise NotFound("You have no account with this id", param="accountId", hint="list_reseller_accounts names yours")
     require_kept(await ctx.deps.store.read(find_issuance, organisation=ctx.organisation, key=key))
     ctx.stage()
@@ -122,7 +125,8 @@ async def issue_esim_from_inventory(ctx: Ctx, params: FromInventory, upstream: U
     a password. `esim.issued` goes to your webhook endpoints. Keys may not begin with `onr_`, `ord_` or `cni_`.
     """
     require_time_left(params, ctx.now)
-    await find_template(upstream, params.package_template_id, "packageTemplateId")
+    with issuing():
+        await find_template(upstream, params.package_template_id, "packageTemplateId")
     purpose = InventoryPurpose(ctx.call.idempotency_key or "", ctx.call.request_id, ctx.deps.ids)
     order = Order(
         key=purpose.key,

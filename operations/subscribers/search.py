@@ -1,14 +1,18 @@
 """Finding and listing lines."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
+from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Ctx
 from operations.services.network.accounts import UpstreamId, require_account
-from operations.services.network.line_search import Reach, Term, found_lines, term_of
-from operations.services.network.passing import PartOf, page_of
+from operations.services.network.fleet import Fleet
+from operations.services.network.line_page import line_page
+from operations.services.network.line_search import COLUMNS, Reach, Term, found_lines, matches, network_search, term_of
+from operations.services.network.passing import PartOf, page_of, position
 from operations.services.network.reached import AccountGone
 from operations.services.network.subscriber_rows import SubscriberRow, chosen_rows, current_status, public_row, subscriber_id
 from operations.services.network.upstream import reach
@@ -117,8 +121,48 @@ async def list_subscribers(ctx: Ctx, params: SubscriberSearch, scope: Reach) -> 
     Rows are sorted by subscriberId, which the cursor follows. Former ICCIDs and numbers match too. `incomplete` is true when an account
     has more lines than the network lets anybody read.
     """
-    fleet = await found_lines(scope, term(params))
-    rows = fleet.rows if params.status is None else [row for row in fleet.rows if written(current_status(row)) == params.status]
+    wanted = term(params)
+    account = scope.default if wanted is None or wanted.by == "text" else scope.account
+    if wanted is not None and wanted.by in COLUMNS and params.limit is not None and account is not None:
+        search = await network_search(scope, wanted)
+        if search.whole:
+            return listed_lines(ctx, params, Fleet(search.rows, False))
+    if params.limit is not None and account is not None and (wanted is None or wanted.by != "activationCode"):
+        return await first_found(ctx, params, scope, wanted, account)
+    return listed_lines(ctx, params, await found_lines(scope, wanted))
+
+
+def listed_lines(ctx: Ctx, params: SubscriberSearch, fleet: Fleet) -> SubscriberPage:
+    """A page of lines that were all read."""
+    rows = fleet.rows if params.status is None else [row for row in fleet.rows if has_status(row, params.status)]
     page = page_of(ctx, sorted(rows, key=subscriber_id), params, subscriber_id)
-    data = chosen_rows(ctx, [public_row(row) for row in page], params.fields)
-    return {"data": data, "incomplete": True} if fleet.incomplete else {"data": data}
+    return shown_page(ctx, params, page, incomplete=fleet.incomplete)
+
+
+async def first_found(ctx: Ctx, params: SubscriberSearch, scope: Reach, wanted: Term | None, account: int) -> SubscriberPage:
+    """A page of one account's lines: reading stops when it is full."""
+
+    def fits(row: Subscriber) -> bool:
+        return (params.status is None or has_status(row, params.status)) and (wanted is None or matches(row, wanted))
+
+    assert params.limit is not None
+    after = 0 if params.starting_after is None else position(params.starting_after)
+    filtered = params.status is not None or wanted is not None
+    page = await line_page(scope.upstream, account, after=after, count=params.limit, fits=fits if filtered else None)
+    if page.incomplete and wanted is not None and wanted.by in COLUMNS:  # its own search may know lines that no part shows
+        return listed_lines(ctx, params, await found_lines(scope, wanted))
+    if page.more:
+        ctx.next_cursor = str(subscriber_id(page.rows[-1]))
+        ctx.note = f"{len(page.rows)} lines." if page.total is None else f"{len(page.rows)} of {page.total}."
+    return shown_page(ctx, params, page.rows, incomplete=page.incomplete)
+
+
+def has_status(row: Subscriber, status: str) -> bool:
+    """Whether a line has a status now, however the charging system writes it."""
+    return written(current_status(row)) == status
+
+
+def shown_page(ctx: Ctx, params: SubscriberSearch, rows: Sequence[Subscriber], *, incomplete: bool) -> SubscriberPage:
+    """Lines with the members that were asked for."""
+    data = chosen_rows(ctx, [public_row(row) for row in rows], params.fields)
+    return {"data": data, "incomplete": True} if incomplete else {"data": data}

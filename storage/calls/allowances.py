@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from storage.connection import Connection
 from storage.schema import AllowanceTable
 from storage.statement import Command, Query, table
+from storage.sweep import oldest
 
 ALLOWANCE = table(AllowanceTable)
 WINDOW_SECONDS = 3600.0
@@ -48,7 +49,7 @@ LOCK = Query(
 NOTE = Command(
     sa.update(ALLOWANCE).where(ALLOWANCE.c.name == sa.bindparam("named")).values(times=sa.bindparam("done"), updated=sa.bindparam("at"))
 )
-SWEEP = Command(sa.delete(ALLOWANCE).where(ALLOWANCE.c.updated < sa.bindparam("before")))
+SWEEP = oldest(ALLOWANCE, ALLOWANCE.c.updated < sa.bindparam("before"), ALLOWANCE.c.updated)
 
 
 def allowance(what: str, whom: str, limit: int) -> Allowance:
@@ -79,6 +80,6 @@ def seconds_left(times: Sequence[float], limit: int, now: float) -> float | None
     return None if len(times) < limit else times[-limit] + WINDOW_SECONDS - now
 
 
-def sweep_allowances(connection: Connection, *, before: float) -> int:
-    """Forget what was last done before then."""
-    return connection.run(SWEEP, before=before)
+def sweep_allowances(connection: Connection, *, before: float, most: int) -> int:
+    """Forget the oldest of what was last done before then."""
+    return connection.run(SWEEP, before=before, most=most)

@@ -2,6 +2,7 @@
 
 `claimed`: opened, and surely not sent; what its process leaves behind is free again. `dispatching`: may have been sent; what is left of
 it is `unknown`, for ever, until somebody settles it. `done`: answered, unless the provider's own answer comes later and says otherwise.
+`expired`: answered long ago, and only the key is kept (expired_keys.py).
 """
 
 import math
@@ -11,6 +12,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from registry.errors import Conflict, OcsError
+from storage.calls.expired_keys import EXPIRED, digest_of, expired
 from storage.calls.replicas import LEASE_SECONDS
 from storage.connection import Connection
 from storage.schema import ClaimTable, IssuanceTable, ReplicaTable
@@ -58,12 +60,15 @@ def held(name: str) -> sa.ColumnElement[bool]:
 
 
 VALUES = ("organisation", "operation", "key", "fingerprint", "state", "owner", "lease", "claimed", "expires_at", "status", "body")
-# A key whose retention has ended is free again, unless nobody knows what its call did.
+EXPIRED_HERE = EXPIRED.c.digest == sa.bindparam("digest", type_=sa.LargeBinary)
+GIVEN = sa.select(*(sa.cast(sa.bindparam(name, type_=CLAIM.c[name].type), CLAIM.c[name].type).label(name) for name in VALUES))
+# A key whose retention has ended is free again, unless nobody knows what its call did. One that never expires is not, though its claim is
+# gone: a call looks for both in one snapshot before it comes here, and no call lasts as long as an answer is kept.
 INSERT = Query(
     Owner,
     lambda dialect: (
         dialect.insert(CLAIM)
-        .values({name: sa.bindparam(name) for name in VALUES})
+        .from_select(VALUES, GIVEN.where(sa.not_(sa.exists().where(EXPIRED_HERE))))
         .on_conflict_do_update(
             index_elements=["organisation", "operation", "key"],
             set_={name: sa.bindparam(name) for name in VALUES[3:]},
@@ -72,20 +77,33 @@ INSERT = Query(
         .returning(CLAIM.c.owner)
     ),
 )
+# Both halves in one statement, so that a key that is swept just now is seen in one of them.
 READ = Query(
     Claim,
-    sa.select(
-        CLAIM.c.fingerprint,
-        CLAIM.c.state,
-        CLAIM.c.owner,
-        CLAIM.c.claimed,
-        CLAIM.c.expires_at,
-        CLAIM.c.status,
-        CLAIM.c.body,
-        REPLICA.c.expires_at.label("lease"),
-    )
-    .join_from(CLAIM, REPLICA, CLAIM.c.owner == REPLICA.c.id, isouter=True)
-    .where(same("organisation", "operation", "key")),
+    sa.union_all(
+        sa.select(
+            CLAIM.c.fingerprint,
+            CLAIM.c.state,
+            CLAIM.c.owner,
+            CLAIM.c.claimed,
+            CLAIM.c.expires_at,
+            CLAIM.c.status,
+            CLAIM.c.body,
+            REPLICA.c.expires_at.label("lease"),
+        )
+        .join_from(CLAIM, REPLICA, CLAIM.c.owner == REPLICA.c.id, isouter=True)
+        .where(same("organisation", "operation", "key")),
+        sa.select(
+            EXPIRED.c.fingerprint,
+            sa.literal_column("'expired'", sa.Text),
+            sa.literal_column("''", sa.Text),
+            EXPIRED.c.claimed,
+            sa.null(),
+            EXPIRED.c.status,
+            sa.null(),
+            sa.null(),
+        ).where(EXPIRED_HERE),
+    ),
 )
 FINISH = Command(
     sa.update(CLAIM)
@@ -162,11 +180,10 @@ def claim(
             raise busy()
     if key in former:
         raise busy()
+    named = {"organisation": organisation, "operation": operation, "key": key, "digest": digest_of(organisation, operation, key)}
     taken = connection.first(
         INSERT,
-        organisation=organisation,
-        operation=operation,
-        key=key,
+        **named,
         fingerprint=fingerprint,
         state=state,
         owner=owner,
@@ -177,7 +194,7 @@ def claim(
         body=body,
     )
     if taken is None:
-        found = connection.first(READ, organisation=organisation, operation=operation, key=key)
+        found = connection.first(READ, **named)
         if found is None:
             raise busy()
         judge(found, fingerprint, now)
@@ -186,7 +203,8 @@ def claim(
 
 def find_claim(connection: Connection, *, organisation: str, operation: str, key: str, now: int) -> Claim | None:
     """The key's row, if its retention has not ended."""
-    found = connection.first(READ, organisation=organisation, operation=operation, key=key)
+    digest = digest_of(organisation, operation, key)
+    found = connection.first(READ, organisation=organisation, operation=operation, key=key, digest=digest)
     if found is None or (found.state == "done" and found.expires_at is not None and found.expires_at <= now):
         return None
     return found
@@ -207,6 +225,8 @@ def judge(found: Claim, fingerprint: bytes, now: float) -> None:
             param="idempotency_key",
             hint="Use a new key for a new request; repeat the very same input to get the first answer again",
         )
+    if found.state == "expired":
+        raise expired()
     if found.is_running(now) or found.state == "claimed":  # nothing was sent yet: whoever repeats it finds the key free, or its answer
         raise busy()
     if found.body is None:

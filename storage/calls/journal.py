@@ -1,6 +1,7 @@
 """The pipeline's Journal: runs the transactions of a call (entries.py) in the store, seals answers, and buffers what may be lost."""
 
 import asyncio
+import zlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -11,7 +12,7 @@ from registry.clock import Clock
 from registry.errors import Refusal, StoreUnavailable
 from registry.ports import Arguments, Conclusion, Entry, Line, Replayed, Stored, Write, Writes
 from storage.calls import claims, confirm, quota
-from storage.calls.audit import append_lines
+from storage.calls.audit_reads import NumberedLine, append_reads
 from storage.calls.entries import Answer, Opening, begin, close, conclude, give_up, release, send, settle, settle_result, spend
 from storage.calls.orphans import recover_orphans
 from storage.connection import Connection
@@ -30,7 +31,9 @@ class StoreJournal:
 
     def __init__(self, store: Store, *, keyring: Keyring, blocks: quota.QuotaBlocks, clock: Clock, replica: str) -> None:
         self._store, self._keyring, self._blocks, self._clock, self.replica = store, keyring, blocks, clock, replica
-        self._lines: list[Line] = []
+        self._lines: list[NumberedLine] = []
+        # Begins elsewhere in each process, so that reads of two processes in one millisecond rarely have the same number.
+        self._number = zlib.crc32(replica.encode())
         self._debts: list[Callable[[Connection], None]] = []
         # Calls that were refused because the store failed; in a long outage they are many. Choice: beyond this the oldest are dropped:
         # few of their claims are there, and what is there is freed by recovery when this process has ended.
@@ -165,7 +168,8 @@ class StoreJournal:
 
     def record(self, line: Line) -> None:
         """Buffer the audit row of a read or a refusal; a flood beyond the buffer loses its oldest rows."""
-        self._lines.append(line)
+        self._number += 1
+        self._lines.append(NumberedLine(self._number, line))
         if len(self._lines) > BUFFERED_LINES:
             del self._lines[: BUFFERED_LINES // 10]
 
@@ -176,7 +180,7 @@ class StoreJournal:
         written = 0
         try:
             while written < len(lines):
-                await self._store.write(append_lines, lines=lines[written : written + 500])
+                await self._store.write(append_reads, lines=lines[written : written + 500])
                 written += 500
         finally:
             self._lines[:0] = lines[written:]

@@ -6,15 +6,17 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from storage.connection import Connection
+from storage.revision import HEAD
 from storage.schema import ReplicaTable
 from storage.statement import Command, Query, table
 
 REPLICA = table(ReplicaTable)
+COLUMNS = ("expires_at", "key_ids", "revision")
 RENEW = Command(
     lambda dialect: (
         dialect.insert(REPLICA)
-        .values(id=sa.bindparam("id"), expires_at=sa.bindparam("expires_at"), key_ids=sa.bindparam("key_ids"))
-        .on_conflict_do_update(index_elements=["id"], set_={"expires_at": sa.bindparam("expires_at"), "key_ids": sa.bindparam("key_ids")})
+        .values({name: sa.bindparam(name) for name in ("id", *COLUMNS)})
+        .on_conflict_do_update(index_elements=["id"], set_={name: sa.bindparam(name) for name in COLUMNS})
     )
 )
 LEAVE = Command(sa.delete(REPLICA).where(REPLICA.c.id == sa.bindparam("replica")))
@@ -49,13 +51,27 @@ KEYS = Query(
     .where(REPLICA.c.expires_at > sa.bindparam("now", type_=sa.Double))
     .order_by(REPLICA.c.id),
 )
+OLDER = Query(
+    Living,
+    sa.select(REPLICA.c.expires_at.label("until"))
+    .where(REPLICA.c.revision < sa.bindparam("revision", type_=sa.Text), REPLICA.c.expires_at > sa.bindparam("now", type_=sa.Double))
+    .limit(1),
+)
 LEASE_SECONDS = 30.0
 KEPT_SECONDS = 86_400.0
 
 
 def renew(connection: Connection, *, replica: str, now: float, key_ids: Sequence[str] = ()) -> None:
     """Say that this process lives for another half minute, and which encryption keys it knows, the one that seals first."""
-    connection.run(RENEW, id=replica, expires_at=now + LEASE_SECONDS, key_ids=",".join(key_ids))
+    connection.run(RENEW, id=replica, expires_at=now + LEASE_SECONDS, key_ids=",".join(key_ids), revision=HEAD)
+
+
+def all_know(connection: Connection, *, revision: str, now: float) -> bool:
+    """Whether every process that runs was written for this schema revision or a later one. `now`: Unix seconds.
+
+    Choice: a process counts for one lease longer than its lease, since one that missed it may go on.
+    """
+    return connection.first(OLDER, revision=revision, now=now - LEASE_SECONDS) is None
 
 
 def running_keys(connection: Connection, *, now: float) -> list[ReplicaKeys]:

@@ -7,13 +7,14 @@ import orjson
 import sqlalchemy as sa
 
 from registry.errors import Conflict, StoreUnavailable
-from registry.ids import Ids
+from registry.ids import Ids, first_id
 from storage.connection import Connection
-from storage.schema import IntentTable
+from storage.listed import listed, packed
+from storage.schema import IntentTable, UsageRecordTable
 from storage.statement import Command, Query, table
 from storage.webhooks.events import NewEvent, emit
 
-INTENT = table(IntentTable)
+INTENT, RECORD = table(IntentTable), table(UsageRecordTable)
 LOST_ERROR = orjson.dumps(
     {
         "code": "OUTCOME_UNKNOWN",
@@ -139,6 +140,22 @@ NOTE = Query(
     IntentRow,
     sa.update(INTENT).where(MINE, INTENT.c.status == "processing").values(error=sa.bindparam("new_error")).returning(*COLUMNS),
 )
+# What no line of the network belongs to: test intents, and live ones that failed (as the index intent_removable spells it).
+IS_REMOVABLE = (INTENT.c.livemode == sa.literal_column("0", sa.Integer)) | (INTENT.c.status == sa.literal_column("'failed'", sa.Text))
+OLD = Query(
+    Taken,
+    sa.select(INTENT.c.id)
+    .where(IS_REMOVABLE, INTENT.c.id < sa.bindparam("last", type_=sa.Text), INTENT.c.status != "processing")
+    .order_by(INTENT.c.id)
+    .limit(sa.bindparam("most"))
+    .with_for_update(),
+)
+REMOVE_RECORDS = Command(
+    lambda dialect: sa.delete(RECORD).where(RECORD.c.intent.in_(sa.select(listed(dialect, "ids", "old", id=sa.Text).c.id)))
+)
+REMOVE = Command(
+    lambda dialect: sa.delete(INTENT).where(INTENT.c.id.in_(sa.select(listed(dialect, "ids", "old", id=sa.Text).c.id)), IS_REMOVABLE)
+)
 
 
 def insert_intent(connection: Connection, *, row: IntentRow, event: NewEvent | None, ids: Ids) -> None:
@@ -210,6 +227,13 @@ def reopen_intent(connection: Connection, *, intent: str, organisation: str) -> 
 def note_error(connection: Connection, *, intent: str, organisation: str, error: str) -> IntentRow | None:
     """What is not known about an intent that is processing."""
     return connection.first(NOTE, intent=intent, owner=organisation, new_error=error)
+
+
+def sweep_intents(connection: Connection, *, before: float, most: int) -> int:
+    """Remove the oldest test intents and failed ones with their usage records; their keys stay. `before`: Unix seconds."""
+    old = packed([[intent.id] for intent in connection.all(OLD, last=first_id("cni_", before), most=most)])
+    connection.run(REMOVE_RECORDS, ids=old)
+    return connection.run(REMOVE, ids=old)
 
 
 def iccid_taken() -> StoreUnavailable:

@@ -13,12 +13,13 @@ from typing import Literal, NamedTuple
 import sqlalchemy as sa
 
 from registry.errors import Conflict
+from storage.calls.expired_keys import LEDGER, SweptAnswer, expired, is_expired, keep_expired, older_are_gone
 from storage.connection import Connection
 from storage.listed import listed, packed
-from storage.schema import IssuanceTable
-from storage.statement import Command, Query, table
+from storage.schema import ClaimTable, IssuanceTable
+from storage.statement import Command, Query, table, unindexed
 
-ISSUANCE = table(IssuanceTable)
+CLAIM, ISSUANCE = table(ClaimTable), table(IssuanceTable)
 State = Literal[
     "dispatching",
     "issued",
@@ -96,6 +97,15 @@ class Key(NamedTuple):
     """A row that was written."""
 
     key: str
+
+
+class Ended(NamedTuple):
+    """A row that was removed."""
+
+    organisation: str
+    key: str
+    iccid: str | None
+    dispatched: float
 
 
 class Holder(NamedTuple):
@@ -224,6 +234,35 @@ OF_PACKAGE = Query(
 )
 
 
+# A row without an eSIM that nothing can change any more, whose key has no stored answer. Choice: a row that has its eSIM stays whole: it
+# says whose the line is; so does one of an order, which stays as well.
+ONE, FOUR = sa.literal_column("1", sa.Integer), sa.literal_column("4", sa.Integer)
+OF_ORDERS = [sa.literal_column(f"'{prefix}'", sa.Text) for prefix in ("ord_", "onr_")]
+NOT_OF_AN_ORDER = sa.func.substr(ISSUANCE.c.key, ONE, FOUR).not_in(OF_ORDERS)  # as the index issuance_ended spells it
+NONE = sa.literal_column("''", sa.Text)
+# As that index spells it: SQLite would take the index of `held` for a bare column.
+HOLDS_NOTHING = sa.func.coalesce(ISSUANCE.c.held, NONE) == NONE
+HAS_ENDED = (
+    HOLDS_NOTHING
+    & (ISSUANCE.c.updated < sa.bindparam("before", type_=sa.Double))
+    & unindexed(ISSUANCE.c.state).in_(["failed", "rolled_back", "released"])
+    & NOT_OF_AN_ORDER
+    & sa.not_(
+        sa.exists().where(
+            CLAIM.c.organisation == ISSUANCE.c.organisation, CLAIM.c.operation == ISSUANCE.c.operation, CLAIM.c.key == ISSUANCE.c.claim_key
+        )
+    )
+)
+NAMES = (ISSUANCE.c.organisation, ISSUANCE.c.key)
+ENDED_FIRST = sa.select(*NAMES).where(HAS_ENDED).order_by(ISSUANCE.c.updated).limit(sa.bindparam("most"))
+REMOVE = Query(
+    Ended,
+    sa.delete(ISSUANCE)
+    .where(sa.tuple_(*NAMES).in_(ENDED_FIRST), HOLDS_NOTHING, ISSUANCE.c.updated < sa.bindparam("before", type_=sa.Double))
+    .returning(*NAMES, ISSUANCE.c.iccid, ISSUANCE.c.dispatched),
+)
+
+
 def already_sent() -> Conflict:
     """The key has its row, so nothing is sent under it again."""
     return Conflict(
@@ -235,6 +274,9 @@ def begin_issuance(connection: Connection, *, row: NewIssuance, now: float) -> N
     """The row, before the call is sent. A second one under the same key is refused, whatever became of the first."""
     if connection.first(INSERT, **row._asdict(), now=now) is None:
         raise already_sent()
+    # After the INSERT, which waits for whoever removes a row of this key: what they kept of it is seen now.
+    if is_expired(connection, organisation=row.organisation, operation=LEDGER, key=row.key):
+        raise expired()
 
 
 def unsend(connection: Connection, *, organisation: str, key: str, lease: str) -> bool:
@@ -312,3 +354,14 @@ def unresolved_like(
 def issuance_of_package(connection: Connection, *, package_id: int) -> IssuanceRow | None:
     """The row that put a package on a line."""
     return connection.first(OF_PACKAGE, package_id=package_id)
+
+
+def sweep_issuances(connection: Connection, *, before: float, most: int, now: float) -> int:
+    """Remove the oldest rows that ended without an eSIM, and keep their keys; 0 while an older program runs beside. Unix seconds."""
+    if not older_are_gone(connection, now=now):
+        return 0
+    removed = connection.all(REMOVE, before=before, most=most)
+    for row in removed:
+        kept = SweptAnswer(row.organisation, LEDGER, row.key, b"", None, int(row.dispatched))
+        keep_expired(connection, swept=kept, iccid=row.iccid)
+    return len(removed)

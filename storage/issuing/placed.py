@@ -9,6 +9,7 @@ from storage.connection import Connection
 from storage.listed import listed, packed
 from storage.network.network_tables import PlacedPackageTable
 from storage.statement import Command, Query, table
+from storage.sweep import oldest
 
 PLACED = table(PlacedPackageTable)
 
@@ -32,7 +33,7 @@ AMONG = Query(
         PLACED.c.package_id.in_(sa.select(listed(dialect, "packages", "given", id=sa.BigInteger).c.id))
     ),
 )
-SWEEP = Command(sa.delete(PLACED).where(PLACED.c.placed < sa.bindparam("before")))
+SWEEP = oldest(PLACED, PLACED.c.placed < sa.bindparam("before"), PLACED.c.placed)
 
 
 def keep_placed(connection: Connection, *, package_id: int, now: float) -> None:
@@ -47,6 +48,6 @@ def placed_among(connection: Connection, *, packages: Sequence[int]) -> frozense
     )
 
 
-def sweep_placed(connection: Connection, *, before: float) -> int:
-    """Forget those that no draw is compared with any more."""
-    return connection.run(SWEEP, before=before)
+def sweep_placed(connection: Connection, *, before: float, most: int) -> int:
+    """Forget the oldest of those that no draw is compared with any more."""
+    return connection.run(SWEEP, before=before, most=most)

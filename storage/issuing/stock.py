@@ -9,6 +9,7 @@ from storage.connection import Connection
 from storage.issuing.issuance import ISSUANCE, OPEN, Holder
 from storage.schema import StockTable
 from storage.statement import Command, Query, table
+from storage.sweep import oldest
 
 STOCK = table(StockTable)
 
@@ -34,11 +35,8 @@ class Look(NamedTuple):
 
 
 KEEP = Command(sa.insert(STOCK).values({name: sa.bindparam(name) for name in Look._fields}))
-SWEEP = Command(
-    sa.delete(STOCK).where(
-        STOCK.c.taken < sa.bindparam("before"), STOCK.c.id.not_in(sa.select(ISSUANCE.c.stock).where(ISSUANCE.c.state.in_(OPEN)))
-    )
-)
+COMPARED = sa.select(ISSUANCE.c.stock).where(ISSUANCE.c.state.in_(OPEN))
+SWEEP = oldest(STOCK, (STOCK.c.taken < sa.bindparam("before")) & STOCK.c.id.not_in(COMPARED), STOCK.c.taken)
 READ = Query(Look, sa.select(*(STOCK.c[name] for name in Look._fields)).where(STOCK.c.id == sa.bindparam("stock")))
 
 
@@ -64,6 +62,6 @@ def was_returned(connection: Connection, *, stock: str, holder: Holder) -> bool:
     return look is not None and f"{holder.held} {holder.organisation} {holder.key}" in look.returned.split("\n")
 
 
-def sweep_looks(connection: Connection, *, before: float) -> int:
-    """Forget looks that no open row compares with."""
-    return connection.run(SWEEP, before=before)
+def sweep_looks(connection: Connection, *, before: float, most: int) -> int:
+    """Forget the oldest looks that no open row compares with."""
+    return connection.run(SWEEP, before=before, most=most)

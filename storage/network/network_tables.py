@@ -118,3 +118,37 @@ class UpstreamObjectTable(Named, table=True):
     id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
     organisation: str = Field(sa_type=sa.Text)
     created: int = Field(sa_type=sa.BigInteger)
+
+
+class AccountListingTable(Named, table=True):
+    """What is known of an account with more lines than one answer of the charging system lists. Only hints: rows are always read live.
+
+    `lines` is how many there were, `complete` 0 or 1 whether the parts hold all of them; `read`: when they were all read; `checked`:
+    when the charging system last counted as many; 0: lines were moved since. `credential` is a digest of the token that reads it.
+    """
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    credential: str = Field(primary_key=True, sa_type=sa.Text)
+    account_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
+    lines: int
+    complete: int
+    read: float = Field(sa_type=sa.Double)
+    checked: float = Field(sa_type=sa.Double, index=True)
+
+
+class AccountPartTable(Named, table=True):
+    """The lines of such an account whose ICCIDs begin alike: from the lowest to the highest subscriber id, and `members` as JSON.
+
+    `read`: when the whole part was read last; `changed`: when the row was written, so that a process knows whether it has these members.
+    """
+
+    organisation: str = Field(primary_key=True, sa_type=sa.Text)
+    credential: str = Field(primary_key=True, sa_type=sa.Text)
+    account_id: int = Field(primary_key=True, sa_type=sa.BigInteger, sa_column_kwargs={"autoincrement": False})
+    prefix: str = Field(primary_key=True, sa_type=sa.Text)
+    lowest: int = Field(sa_type=sa.BigInteger)
+    highest: int = Field(sa_type=sa.BigInteger)
+    lines: int
+    read: float = Field(sa_type=sa.Double)
+    changed: float = Field(sa_type=sa.Double)
+    members: str = Field(sa_type=sa.Text)

@@ -11,7 +11,7 @@ from storage.listed import listed, packed
 from storage.shop.order_status import SHOWN_STATUS
 from storage.shop.orders import ORDER, ORDERS, OrderRow, find_order, top_ups_of
 from storage.shop.storefronts import STOREFRONT, storefront_of
-from storage.statement import Query
+from storage.statement import Query, unindexed
 
 
 class WholeOrder(NamedTuple):
@@ -70,8 +70,10 @@ LIST = Query(
 )
 OF_BUYER = Query(
     OrderRow,
+    # Not by the organisation, whose orders are many: SQLite would take the index that begins with it.
     ORDERS.where(
-        OWN,
+        unindexed(ORDER.c.organisation) == sa.bindparam("organisation"),
+        ORDER.c.top_up_of.is_(None),
         BEHIND,
         ORDER.c.storefront == sa.bindparam("storefront"),
         ORDER.c.email == sa.bindparam("email"),

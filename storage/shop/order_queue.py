@@ -254,9 +254,12 @@ PENDING = Query(
     .order_by(ORDER.c.created.desc())
     .limit(sa.bindparam("most")),
 )
+NEVER_PAID = (ORDER.c.status == "pending_payment") & (ORDER.c.updated < sa.bindparam("before_then"))
 FORGET = Query(
     Moved,
-    sa.delete(ORDER).where(ORDER.c.status == "pending_payment", ORDER.c.updated < sa.bindparam("before_then")).returning(ORDER.c.id),
+    sa.delete(ORDER)
+    .where(ORDER.c.id.in_(sa.select(ORDER.c.id).where(NEVER_PAID).order_by(ORDER.c.updated).limit(sa.bindparam("most"))), NEVER_PAID)
+    .returning(ORDER.c.id),
 )
 
 
@@ -382,9 +385,9 @@ def pending_orders(connection: Connection, *, account: str, most: int) -> list[O
     return connection.all(PENDING, account=account, most=most)
 
 
-def sweep_pending(connection: Connection, *, before: float) -> int:
-    """Forget what was never paid, and what would open it; how many there were."""
-    gone = [row.id for row in connection.all(FORGET, before_then=before)]
+def sweep_pending(connection: Connection, *, before: float, most: int) -> int:
+    """Forget the oldest of what was never paid, and what would open it; how many there were."""
+    gone = [row.id for row in connection.all(FORGET, before_then=before, most=most)]
     if gone:
         forget_access(connection, orders=gone)
     return len(gone)

@@ -1,11 +1,13 @@
 """Deliveries: one event for one endpoint, queued with the event and shown with every attempt (the worker's side is outbox.py)."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from registry.ids import Ids
 from storage.connection import Connection
+from storage.listed import listed, packed
 from storage.schema import DeliveryAttemptTable, DeliveryTable, WebhookEndpointTable
 from storage.statement import Command, Query, table
 from storage.webhooks.notify import notify_deliveries
@@ -15,7 +17,15 @@ PENDING, DELIVERED, FAILED = 0, 1, 2
 ATTEMPTS_SHOWN = 100
 # Choice: as one statement a replay of hundreds of thousands would hold SQLite's write lock for a second and more.
 REPLAYED_AT_ONCE = 10_000
+# Nor does the end of an endpoint with a long queue hold it.
+ENDED_AT_ONCE = 10_000
 AFTER_ALL = "dlv_" + "z" * 27
+
+
+class Id(NamedTuple):
+    """A delivery that is there, or was."""
+
+    id: str
 
 
 class EndpointId(NamedTuple):
@@ -114,12 +124,24 @@ BRING_ONE_FORWARD = Command(
 )
 ONE = Query(EndpointId, sa.select(DELIVERY.c.endpoint_id.label("id")).where(OF_ENDPOINT, DELIVERY.c.id == sa.bindparam("delivery")))
 IS_UNTAKEN, IS_TAKEN = IS_PENDING & DELIVERY.c.lease.is_(None), IS_PENDING & DELIVERY.c.lease.is_not(None)
-GIVE_UP = Command(sa.update(DELIVERY).where(OF_ENDPOINT, IS_UNTAKEN).values(state=FAILED))
-DROP_ATTEMPTS = [
-    Command(sa.delete(ATTEMPT).where(ATTEMPT.c.delivery_id.in_(sa.select(DELIVERY.c.id).where(OF_ENDPOINT, which))))
-    for which in (IS_UNTAKEN, IS_TAKEN)
+AT_ONCE = sa.literal_column(str(ENDED_AT_ONCE), sa.Integer)
+UNTAKEN_FIRST = sa.select(DELIVERY.c.id).where(OF_ENDPOINT, IS_UNTAKEN).order_by(DELIVERY.c.due_ms).limit(AT_ONCE)
+GIVE_UP = Command(sa.update(DELIVERY).where(DELIVERY.c.id.in_(UNTAKEN_FIRST), IS_UNTAKEN).values(state=FAILED))
+# What is under way is few: a worker holds no more than it can send.
+DROP = [
+    Query(Id, sa.delete(DELIVERY).where(DELIVERY.c.id.in_(UNTAKEN_FIRST), IS_UNTAKEN).returning(DELIVERY.c.id)),
+    Query(Id, sa.delete(DELIVERY).where(OF_ENDPOINT, IS_TAKEN).returning(DELIVERY.c.id)),
 ]
-DROP = [Command(sa.delete(DELIVERY).where(OF_ENDPOINT, which)) for which in (IS_UNTAKEN, IS_TAKEN)]
+REMOVE_ATTEMPTS = Command(
+    lambda dialect: sa.delete(ATTEMPT).where(ATTEMPT.c.delivery_id.in_(sa.select(listed(dialect, "ids", "gone", id=sa.Text).c.id)))
+)
+OF_DISABLED = (
+    sa.select(DELIVERY.c.id)
+    .join_from(ENDPOINT, DELIVERY, DELIVERY.c.endpoint_id == ENDPOINT.c.id)
+    .where(ENDPOINT.c.status == "disabled", IS_UNTAKEN)
+    .limit(sa.bindparam("most"))
+)
+GIVE_UP_REST = Command(sa.update(DELIVERY).where(DELIVERY.c.id.in_(OF_DISABLED), IS_UNTAKEN).values(state=FAILED))
 LIST = Query(
     DeliveryRow,
     sa.select(*(DELIVERY.c[name] for name in DeliveryRow._fields))
@@ -171,14 +193,32 @@ def replay_one(connection: Connection, *, endpoint: str, delivery: str, now_ms: 
 
 
 def give_up(connection: Connection, *, endpoint: str) -> None:
-    """The endpoint was disabled: what waits has failed. What is under way is decided by its ack."""
+    """The endpoint was disabled: what waits has failed. What is under way is decided by its ack.
+
+    Of a long queue these are the first ones: the rest has failed when `give_up_rest` or a claim comes to it.
+    """
     connection.run(GIVE_UP, endpoint=endpoint)
 
 
+def give_up_rest(connection: Connection, *, before: float, most: int) -> int:
+    """What still waits for endpoints that are disabled has failed. `before` is not asked for: all of it has."""
+    del before
+    return connection.run(GIVE_UP_REST, most=most)
+
+
 def drop_pending(connection: Connection, *, endpoint: str) -> None:
-    """The endpoint is gone: what waits, and what is under way, goes with it. Ended deliveries stay in their event's list."""
-    for command in (*DROP_ATTEMPTS, *DROP):
-        connection.run(command, endpoint=endpoint)
+    """The endpoint is gone: what waits, and what is under way, goes with it. Ended deliveries stay in their event's list.
+
+    Of a long queue these are the first ones: the rest goes when a claim comes to it.
+    """
+    for query in DROP:
+        remove_attempts(connection, connection.all(query, endpoint=endpoint))
+
+
+def remove_attempts(connection: Connection, deliveries: Sequence[Id]) -> None:
+    """The attempts of deliveries that were removed."""
+    if deliveries:
+        connection.run(REMOVE_ATTEMPTS, ids=packed([[delivery.id] for delivery in deliveries]))
 
 
 def list_deliveries(connection: Connection, *, event: str, after: str | None, most: int) -> list[tuple[DeliveryRow, list[AttemptRow]]]:

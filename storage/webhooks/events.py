@@ -1,5 +1,6 @@
 """Events (api.md 6): what happened, once, together with one pending delivery per enabled endpoint."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -7,11 +8,11 @@ import sqlalchemy as sa
 
 from registry.ids import Ids
 from storage.connection import Connection
-from storage.schema import EventTable
-from storage.statement import Query, table
+from storage.schema import EventDigestTable, EventTable
+from storage.statement import Query, table, unindexed
 from storage.webhooks.deliveries import enqueue
 
-EVENT = table(EventTable)
+EVENT, DIGEST = table(EventTable), table(EventDigestTable)
 # The body of a delivery is this and about 300 bytes of envelope, 20 kB at most.
 MOST_DATA_BYTES = 19_000
 # Sorts behind every id: z is the last character of their alphabet.
@@ -48,12 +49,17 @@ class EventId(NamedTuple):
 
 
 COLUMNS: Sequence[sa.ColumnElement[object]] = tuple(EVENT.c[name] for name in EventRow._fields)
+GIVEN = [sa.cast(sa.bindparam(name, type_=EVENT.c[name].type), EVENT.c[name].type).label(name) for name in NewEvent._fields]
+NOUGHT = sa.literal_column("0", sa.Integer)
+# Nor one that was removed because of its age.
 INSERT = Query(
     EventId,
     lambda dialect: (
         dialect.insert(EVENT)
-        .values({name: sa.bindparam(name) for name in NewEvent._fields})
-        .values(retry_minute=0, retry_count=0)
+        .from_select(
+            [*NewEvent._fields, "retry_minute", "retry_count"],
+            sa.select(*GIVEN, NOUGHT, NOUGHT).where(sa.not_(sa.exists().where(DIGEST.c.digest == sa.bindparam("digest")))),
+        )
         .on_conflict_do_nothing(index_elements=["dedup"])
         .returning(EVENT.c.id)
     ),
@@ -62,9 +68,11 @@ REPORT = "intelligence.report"
 """Of a schedule, whose id stands in place of the intent: it goes to the schedule's own endpoint and is in no list of events."""
 OWN = (EVENT.c.organisation == sa.bindparam("organisation")) & (EVENT.c.type != REPORT)
 READ = Query(EventRow, sa.select(*COLUMNS).where(EVENT.c.id == sa.bindparam("event"), OWN))
-NEWEST = sa.select(*COLUMNS).where(OWN, EVENT.c.id < sa.bindparam("after")).order_by(EVENT.c.id.desc()).limit(sa.bindparam("most"))
-LIST = Query(EventRow, NEWEST)
-LIST_OF_INTENT = Query(EventRow, NEWEST.where(EVENT.c.intent == sa.bindparam("intent")))
+NEWEST = sa.select(*COLUMNS).where(EVENT.c.id < sa.bindparam("after")).order_by(EVENT.c.id.desc()).limit(sa.bindparam("most"))
+LIST = Query(EventRow, NEWEST.where(OWN))
+# Of two indexes that fit SQLite takes that of the organisation, and would read all its events.
+OWNED = (unindexed(EVENT.c.organisation) == sa.bindparam("organisation")) & (EVENT.c.type != REPORT)
+LIST_OF_INTENT = Query(EventRow, NEWEST.where(OWNED, EVENT.c.intent == sa.bindparam("intent")))
 # The limit stands in the statement: two retries at once cannot both be the tenth.
 COUNT_RETRY = Query(
     EventRow,
@@ -95,7 +103,12 @@ def record(connection: Connection, *, event: NewEvent) -> bool:
     """Record an event that nobody is sent yet; False when its `dedup` was there already."""
     if len(event.data.encode()) > MOST_DATA_BYTES:
         raise ValueError(f"the data of a {event.type} event has over {MOST_DATA_BYTES} bytes; an event names things, it holds none")
-    return connection.first(INSERT, **event._asdict()) is not None
+    return connection.first(INSERT, **event._asdict(), digest=digest_of(event.dedup)) is not None
+
+
+def digest_of(dedup: str) -> bytes:
+    """What is kept of an event's `dedup` when the event is removed."""
+    return hashlib.sha256(dedup.encode()).digest()
 
 
 def read_event(connection: Connection, *, event: str, organisation: str) -> EventRow | None:

@@ -14,7 +14,7 @@ from storage.connection import Connection
 from storage.listed import listed, packed
 from storage.schema import DeliveryAttemptTable, DeliveryTable, EventTable, OrganisationTable, WebhookEndpointTable
 from storage.statement import Command, Dialect, Query, Value, table
-from storage.webhooks.deliveries import DELIVERED, FAILED, PENDING
+from storage.webhooks.deliveries import DELIVERED, FAILED, PENDING, Id, remove_attempts
 from storage.webhooks.endpoints import FAILING_SECONDS, Record, note_failure, note_success, read_records
 from storage.webhooks.fair_share import choose, pending, waiting
 from storage.webhooks.receivers import HostOf, judge_receivers, take_places
@@ -156,7 +156,7 @@ RECORD = Command(recorded)
 POSTPONE = Command(sa.update(DELIVERY).where(HELD).values(lease=None, due_ms=sa.bindparam("next_ms")))
 GIVE_BACK = Command(sa.update(DELIVERY).where(HELD).values(lease=None, due_ms=sa.bindparam("now_ms")))
 FAIL = Command(sa.update(DELIVERY).where(HELD).values(state=FAILED, lease=None))
-DROP = Command(sa.delete(DELIVERY).where(HELD))
+DROP = Query(Id, sa.delete(DELIVERY).where(HELD).returning(DELIVERY.c.id))
 NEXT = Query(Due, sa.select(sa.func.min(DELIVERY.c.due_ms).label("due_ms")).where(waiting(DELIVERY)))
 
 
@@ -192,8 +192,10 @@ def claim(
     taken = connection.run(CLAIM, token=token, now_ms=now_ms, lease_end=end, ids=ids) if chosen else 0
     rows = connection.all(READ, token=token, lease_end=end) if taken else []
     for row in rows:
-        if row.status != "enabled":
-            connection.run(DROP if row.url is None else FAIL, delivery=row.id, held=token)
+        if row.url is None:
+            remove_attempts(connection, connection.all(DROP, delivery=row.id, held=token))
+        elif row.status != "enabled":
+            connection.run(FAIL, delivery=row.id, held=token)
     turn = {id: place for place, id in enumerate(chosen)}
     enabled = sorted((row for row in rows if row.status == "enabled"), key=lambda row: turn[row.id])
     later = postpone(connection, enabled, token, host_of, now_ms)

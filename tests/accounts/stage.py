@@ -10,6 +10,7 @@ import httpx
 
 from clients.sandbox.ocs.entities import Line
 from clients.sandbox.ocs.faults import Fault
+from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.state import World as Network
 from operations.accounts import accounts, balance, esim_stock, moves, reseller, sponsors, webhook_config
 from operations.subscribers import bitrate, cell_location, location, periods, search, sim_status, statistics, subscribers
@@ -31,6 +32,8 @@ class Stage:
     network: Network
     managed: httpx.AsyncClient
     own: httpx.AsyncClient
+    operator: str
+    """The organisation in managed mode."""
 
     def calls(self, *methods: str) -> list[Any]:
         """What was sent to the network under these names; without names, everything."""
@@ -54,14 +57,14 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(folder: Path) -> AsyncGenerator[Stage]:
+async def open_stage(folder: Path, sandbox: Sandbox | None = None) -> AsyncGenerator[Stage]:
     """A faultless service."""
-    async with open_world(folder, CATALOGUE, limits=Limits(burst_enabled=False)) as world:
+    async with open_world(folder, CATALOGUE, limits=Limits(burst_enabled=False), sandbox=sandbox) as world:
         network = await world.network()
         managed = await world.caller(Tier.ENTERPRISE, mode="managed", account=8101)
         own = await world.caller(Tier.ENTERPRISE, token=TOKEN)
         async with world.client(managed.secret) as first, world.client(own.secret) as second:
-            yield Stage(world, network, first, second)
+            yield Stage(world, network, first, second, managed.organisation)
         assert world.faults == []
 
 

@@ -15,7 +15,8 @@ from clients.http import Outbound
 from clients.ocs.client import Ocs
 from clients.ocs.pool import OcsPool
 from clients.ocs.settings import OcsSettings
-from operations.services.issuing.stock import iccid_of, is_free
+from operations.services.issuing.account_stock import is_free
+from operations.services.network.account_parts import iccid_of
 from tests.clients.clock import ManualClock
 
 pytestmark = pytest.mark.anyio

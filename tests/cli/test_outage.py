@@ -166,10 +166,10 @@ def test_a_postgresql_server_that_starts_is_waited_for(command: tuple[str, ...],
         code, message = refused(*command, cwd=tmp_path, **given)
     assert starting.asked == 3
     assert code == 3
-    assert message.splitlines() == [
-        "PostgreSQL is starting or recovering (57P03); waiting for it, for a minute at most",
-        "the database cannot be reached: the connection was refused; nothing listens at that host and port",
-    ]
+    waits, end = message.splitlines()
+    note = json.loads(waits)  # the log has begun: who reads it reads JSON
+    assert (note["level"], note["text"]) == ("info", "PostgreSQL is starting or recovering (57P03); waiting for it, for a minute at most")
+    assert end == "the database cannot be reached: the connection was refused; nothing listens at that host and port"
 
 
 @contextmanager

@@ -32,10 +32,10 @@ from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import done, find, shell
 from tests.people import Person, code_in, console_of
 from tests.running import running
+from transports.history_days import HistoryDays
 from transports.identity.registration import MOST_UNUSED
 from transports.pages.known_browser import SECONDS as KNOWN_SECONDS
 from transports.pages.router import ROUTES
-from transports.retention import AUDIT_SECONDS
 from transports.upstream import SPARE_ACCOUNTS
 
 PAGE = "identity.md"
@@ -155,7 +155,7 @@ def test_the_figures_of_the_page_are_those_of_the_code() -> None:
         f"changed every {LONGEST_USE_SECONDS // DAY:g} days",
         f"within {DAYS} days and accepts",
         f"The commission is {RATE_BPS // 100} % of",
-        f"Rows are kept for {AUDIT_SECONDS // DAY} days.",
+        f"Rows are kept for {HistoryDays().audit} days.",
         f"| Sign-ups | {SIGN_UPS_PER_ADDRESS} an hour per address, {SIGN_UPS_PER_NETWORK} per network",
         f"| Sign-ins, from a browser that is known for the address | {SIGN_INS_PER_BROWSER} an hour for that browser and address,",
         f"| {SIGN_INS_PER_ADDRESS} an hour per address and network, {SIGN_INS_PER_NETWORK} per network, {SIGN_INS_OF_STRANGERS} per",

@@ -59,6 +59,10 @@ class SmallDisk:
         self.folder, self._ballast = folder, folder / "ballast"
 
     async def fill(self, store: Store) -> None:
+        self.fill_up()
+
+    def fill_up(self) -> None:
+        """No more room for anybody."""
         with self._ballast.open("wb", buffering=0) as file:
             for piece in (PIECE, PIECE[:4096]):
                 while True:

@@ -20,7 +20,11 @@ PERIODS = "select month from invoice_period where organisation = '{}' order by m
 INVOICES = """select i.id, i.number, i.subtotal_cents, i.tax_cents, i.platform_fee_cents, i.total_cents, i.lines, count(l.position),
   coalesce(sum(l.amount_cents), 0) from invoice i left join invoice_line l on l.invoice = i.id where i.organisation = '{}'
   group by i.id, i.number, i.subtotal_cents, i.tax_cents, i.platform_fee_cents, i.total_cents, i.lines order by i.id"""
-AUDITED = "select organisation, operation, count(*) from audit where outcome = 'ok' group by organisation, operation"
+AUDITED = """select organisation, operation, count(*) from (
+  select organisation, operation, outcome from audit union all
+  select whose.text, what.text, how.text from audit_read r join audit_name whose on whose.id = r.organisation
+  join audit_name what on what.id = r.operation join audit_name how on how.id = r.outcome) as whole
+  where outcome = 'ok' group by organisation, operation"""
 ORDERS = """select o.id, o.status, o.refund, o.iccid, i.state, i.iccid, o.paid_amount from storefront_order o
   left join issuance i on i.organisation = o.organisation and i.key = o.id where o.organisation = '{}' order by o.id"""
 HELD = ("issued", "rollback_pending", "rollback_unknown")

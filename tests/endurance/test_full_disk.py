@@ -1,6 +1,7 @@
 """A disk that is full, and a database that somebody else holds (security.md 1d 29): 503, nothing is sent, nothing is half there."""
 
 import asyncio
+import signal
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, closing
@@ -13,7 +14,9 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from registry.limits import Limits, Tier
+from tests.cli.reseller import environment
 from tests.endurance.disks import Disk, Pages, can_mount, small_disk
+from tests.running import start, stop
 from tests.world import World, open_world
 
 pytestmark = pytest.mark.anyio
@@ -135,6 +138,24 @@ async def test_on_a_full_disk_nothing_is_sent_nothing_is_half_written_and_all_go
     await shop.world.journal.flush()
     assert shop.verdict() == "ok"
     assert shop.world.faults == []
+
+
+if can_mount():
+
+    @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+    async def test_a_server_that_is_started_on_a_full_disk_answers_reads(how: signal.Signals) -> None:
+        with small_disk() as disk:
+            data = disk.folder / "data"
+            first = start(data, environment())
+            stop(first, how)
+            disk.fill_up()
+            again = start(data, environment())
+            try:
+                async with httpx.AsyncClient(base_url=again.base_url, headers={"Authorization": f"Bearer {first.api_key}"}) as http:
+                    assert (await http.get("/v1/connectivity/products")).status_code == 200
+                    assert (await http.get("/v1/connectivity/events")).status_code == 200
+            finally:
+                stop(again)
 
 
 async def test_while_somebody_else_holds_the_database_writes_are_refused_and_reads_are_answered(tmp_path: Path) -> None:

@@ -109,8 +109,13 @@ def attacking() -> Generator["subprocess.Popen[bytes]"]:
 
 async def new_key(data: Path, name: str, tier: Tier = Tier.FREE) -> str:
     """The API key of a new organisation, which is connected to the network."""
+    return await key_in(f"sqlite:///{data / 'service.db'}", name, tier)
+
+
+async def key_in(url: str, name: str, tier: Tier) -> str:
+    """The same in any database."""
     ids, now = SystemIds(SystemClock()), SystemClock().now()
-    store = open_store(f"sqlite:///{data / 'service.db'}")
+    store = open_store(url)
     try:
         owner, person, key = ids.new("org_"), ids.new("usr_"), new_api_key(ids)
         await store.write(create_organisation, id=owner, name=name[:80], tier=tier, now=now, mode="managed", account_id=ACCOUNT)

@@ -12,6 +12,7 @@ from tests.fuzz.orders import OrderMachine, PostgresOrderMachine
 from tests.fuzz.quota import PostgresQuotaMachine, QuotaMachine
 from tests.fuzz.tokens import PostgresTokenMachine, TokenMachine
 from tests.invoices.test_machine import InvoiceMachine
+from tests.registry.test_shared_limits import LimitMachine
 from tests.simulation.test_claims import ClaimMachine as LedgerClaimMachine
 from tests.simulation.test_quota_blocks import QuotaBlockMachine
 
@@ -30,6 +31,7 @@ MACHINES: dict[str, type[RuleBasedStateMachine]] = {
     **OWN,
     "invoices": InvoiceMachine,
     "money": MoneyMachine,
+    "shared-limits": LimitMachine,
     "ledger-claims": LedgerClaimMachine,
     "quota-blocks": QuotaBlockMachine,
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 from operations.catalogue import CATALOGUE
 from registry.catalogue import AnyOperation
 from tests import ramdisk
-from tests.fuzz import loop, outage
+from tests.fuzz import accounts, limits, loop, outage
 from tests.fuzz.engine import STEPS, Plan, Verdict, fuzz
 from tests.fuzz.furnished import KINDS
 from tests.fuzz.machines import MACHINES, play
@@ -132,8 +132,12 @@ def main(arguments: list[str]) -> int:
     """The command."""
     if arguments[:1] == ["loop"]:
         return loop.main(arguments[1:])
+    if arguments[:1] == ["limits"]:
+        return limits.main(arguments[1:])
     if arguments[:1] == ["outage"]:
         return outage.main(arguments[1:])
+    if arguments[:1] == ["accounts"]:
+        return accounts.main(arguments[1:])
     given = reader().parse_args(arguments)
     unknown = set(given.parts) - set(PARTS)
     if unknown:

@@ -55,7 +55,7 @@ def complain(text: str) -> None:
 def set_trap(service: Service, trap: Trap) -> None:
     """Put the ports around the real ones."""
     wire = ocs_settings(service.settings)
-    pool = OcsPool(TrappedOutbound(ocs_limits(wire), trap), wire, service.clock)
+    pool = OcsPool(TrappedOutbound(ocs_limits(wire), trap), wire, service.clock, lease=service.limits)
     service.pipeline.deps = replace(service.pipeline.deps, ocs=pool)
     service.pipeline.journal = TrappedJournal(service.pipeline.journal, trap)
     deps, sender = service.pipeline.deps, service.sender

@@ -3,22 +3,17 @@
 from typing import Any, NamedTuple
 
 import pytest
-import sqlalchemy as sa
 from inline_snapshot import snapshot
 from mcp_types import CallToolResult, TextContent
 
 from registry.limits import Tier
 from storage.connection import Connection
-from storage.schema import AuditTable
-from storage.statement import Query, table
 from tests.mcp.house import ERAS, House, request
 from tests.mcp.refusals import refusal_in, refusal_of
+from tests.registry.ledgers import audited
 from tests.world import Credentials
 
 pytestmark = pytest.mark.anyio
-
-
-AUDIT = table(AuditTable)
 
 
 class Row(NamedTuple):
@@ -27,11 +22,8 @@ class Row(NamedTuple):
     outcome: str
 
 
-ROWS = Query(Row, sa.select(AUDIT.c.surface, AUDIT.c.operation, AUDIT.c.outcome))
-
-
 def audit_rows(connection: Connection) -> list[Row]:
-    return connection.all(ROWS)
+    return [Row(row.surface, row.operation, row.outcome) for row in audited(connection)]
 
 
 def texts_of(result: CallToolResult) -> list[str]:

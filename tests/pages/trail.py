@@ -2,12 +2,9 @@
 
 from typing import NamedTuple
 
-import sqlalchemy as sa
-
-from storage.calls.audit import AUDIT
 from storage.connection import Connection
-from storage.statement import Query
 from tests.pages.site import Site
+from tests.registry.ledgers import audited
 
 
 class Row(NamedTuple):
@@ -20,11 +17,8 @@ class Row(NamedTuple):
     outcome: str
 
 
-ROWS = Query(Row, sa.select(*(AUDIT.c[name] for name in Row._fields)).order_by(AUDIT.c.id))
-
-
 def read_rows(connection: Connection) -> list[Row]:
-    return connection.all(ROWS)
+    return [Row(*(getattr(row, name) for name in Row._fields)) for row in audited(connection)]
 
 
 async def trail(site: Site, *operations: str) -> list[Row]:

@@ -142,6 +142,7 @@ def test_links_below_a_path_lead_below_it(proxy: Front, served: Served) -> None:
         following = client.get(link[1].removeprefix("/reseller"))
         assert following.status_code == 200 and following.json() != listed.json()
         assert client.get("/v1/connectivity/intents/a%2Fb").json()["code"] == "not_found"
+        assert client.get("/auth/account").headers["location"].startswith("/reseller/auth/sign-in")
         assert client.get("/", follow_redirects=False).headers["location"] == "/reseller/docs"
 
 

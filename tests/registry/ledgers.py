@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from storage.calls.audit import shown
+from storage.calls.audit_reads import READ, ReadRow, texts_of_reads
 from storage.connection import Connection
 from storage.schema import AuditTable, ClaimTable, ConfirmTokenTable, QuotaTable
 from storage.statement import Command, Query, table
@@ -58,7 +60,7 @@ class SealedRow(NamedTuple):
 
 AUDIT_ROWS = sa.select(*(AUDIT.c[name] for name in AuditRow._fields)).order_by(AUDIT.c.id)
 AUDITED = Query(AuditRow, AUDIT_ROWS)
-AUDITED_BY = Query(AuditRow, AUDIT_ROWS.where(AUDIT.c.request_id == sa.bindparam("request")))
+READS = Query(ReadRow, sa.select(*(READ.c[name] for name in ReadRow._fields)).order_by(READ.c.id))
 AUDITED_OF = Query(AuditRow, AUDIT_ROWS.where(AUDIT.c.organisation == sa.bindparam("organisation")))
 CLAIMED = Query(ClaimRow, sa.select(*(CLAIM.c[name] for name in ClaimRow._fields)).order_by(CLAIM.c.key))
 USED = Query(UsedRow, sa.select(QUOTA.c.organisation, QUOTA.c.used))
@@ -75,18 +77,26 @@ SET_USED = Command(
 
 
 def audited(connection: Connection) -> list[AuditRow]:
-    """The audit log, oldest first."""
-    return connection.all(AUDITED)
+    """The audit log, writes before reads, oldest first."""
+    return connection.all(AUDITED) + reads(connection)
 
 
 def audited_by(connection: Connection, *, request: str) -> list[AuditRow]:
     """What one request left in it."""
-    return connection.all(AUDITED_BY, request=request)
+    return [row for row in audited(connection) if row.request_id == request]
 
 
 def audited_of(connection: Connection, *, organisation: str) -> list[AuditRow]:
     """What one organisation's calls left in it."""
-    return connection.all(AUDITED_OF, organisation=organisation)
+    return connection.all(AUDITED_OF, organisation=organisation) + [row for row in reads(connection) if row.organisation == organisation]
+
+
+def reads(connection: Connection) -> list[AuditRow]:
+    """Reads as whole rows."""
+    rows = connection.all(READS)
+    texts = texts_of_reads(connection, rows)
+    whole = [(texts[row.organisation].text, shown(row, texts)) for row in rows]
+    return [AuditRow(row.at, organisation, *row[2:5], row.key_id, *row[7:11]) for organisation, row in whole]
 
 
 def claimed(connection: Connection) -> list[ClaimRow]:

@@ -58,7 +58,7 @@ class Market:
         if request["path"].startswith(PAGES_PATH):
             await show_pages(self.counter.world.payments, scope, receive, send)
             return
-        self.counter.world.pipeline.admit_public((request.get("client") or ("", 0))[0])
+        await self.counter.world.pipeline.admit_public((request.get("client") or ("", 0))[0])
         await self.shops(scope, receive, send)
 
     @asynccontextmanager

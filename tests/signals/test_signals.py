@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Generator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 import psycopg
@@ -14,14 +15,19 @@ from benchmarks.signals import main as measure_costs
 from operations.catalogue import CATALOGUE
 from registry.latency import Counts, Histograms
 from storage.connection import Connection
+from storage.database_signals import PoolLoad
 from storage.depth import MOST_COUNTED, QUEUED, Depth, depth
 from storage.schema import DeliveryTable
-from storage.statement import Command, postgresql_dialect, table
+from storage.statement import Command, Query, postgresql_dialect, table
 from storage.store import Store, open_store
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
+from tests.evidence.issuing import open_issuing
 from tests.replicas.cluster import free_port
 from tests.running import Running, running
 from tests.signals.test_alerts import series
+from tests.world import SettableClock
+from transports.signal_metrics import of_stock
+from transports.signals import LoopDelay
 
 HOSTILE = "x" * 40
 DOORS = {"http", "mcp", "cli", "web", "assistant", "schedule"}
@@ -55,7 +61,7 @@ def test_calls_of_every_door_are_counted_by_operation_and_outcome(scraped: tuple
         assert client.get(f"/v1/connectivity/intents/{HOSTILE}").status_code == 404
         assert client.get("/v1/subscribers").status_code == 200
         assert client.get(f"/{HOSTILE}").status_code == 404
-        assert client.get("/docs").status_code == 200
+        assert client.get("/").status_code == 307
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_connectivity_plans", "arguments": {}}}
         told = {"MCP-Protocol-Version": "2025-11-25", "Accept": "application/json, text/event-stream"}
         assert client.post("/mcp", json=call, headers=told).status_code == 200
@@ -72,7 +78,7 @@ def test_calls_of_every_door_are_counted_by_operation_and_outcome(scraped: tuple
     requests = values(found, "reseller_http_request_seconds_count", "path", "outcome")
     assert (requests["operations", "refused"], requests["none", "refused"]) == (2, 1)
     assert requests["operations", "ok"] >= 2  # the simulated network pushes what happens
-    assert (requests["/mcp", "ok"], requests["/docs", "ok"]) == (2, 1)
+    assert (requests["/mcp", "ok"], requests["/", "ok"]) == (2, 1)
     upstream = values(found, "reseller_upstream_call_seconds_count", "system", "method", "outcome")
     assert upstream and all(key[0] == "charging_system" and key[2] == "ok" for key in upstream)
     assert values(found, "reseller_upstream_queue_seconds_count", "system") == {"charging_system": sum(upstream.values())}
@@ -120,7 +126,16 @@ def fill(connection: Connection, *, state: int, due_ms: int, count: int) -> None
 
 
 DELIVERED = """insert into delivery (id, event_id, endpoint_id, organisation, state, attempt, attempts, due_ms, created_ms)
-select 'd' || n, 'd' || n, '', '', 1, 1, 1, n, n from generate_series(1, 100000) n"""
+select 'd' || n, 'd' || n, '', '', 1, 1, 1, n, n from generate_series(1, 40000) n"""
+
+
+class Nothing(NamedTuple):
+    """What a lock returns."""
+
+    nothing: str
+
+
+LOCK = Query(Nothing, sa.select(sa.cast(sa.func.pg_advisory_xact_lock_shared(sa.literal_column("7")), sa.Text).label("nothing")))
 
 
 async def deep(store: Store) -> Depth:
@@ -153,6 +168,68 @@ def test_what_waits_and_what_has_failed_is_counted_up_to_a_limit_on_postgresql()
             given = {**text.literals, "now_ms": 80}
             plan = [str(row[0]) for row in raw.execute(f"explain {text.sql}".encode(), given)]
         assert [line for line in plan if "Seq Scan" in line] == [] and sum("Limit" in line for line in plan) == 5
+
+
+async def seen_waiting(url: str) -> tuple[Depth, PoolLoad, PoolLoad, int]:
+    """What two transactions show that wait for a lock, of a store with two connections: then a third waits for one of these."""
+    store, found = open_store(url, pool=2), list[Depth]()
+
+    def wait(connection: Connection) -> None:
+        connection.first(LOCK)
+
+    with psycopg.connect(url, autocommit=True) as holder:
+        holder.execute("select pg_advisory_lock(7)")
+        waiting = [asyncio.ensure_future(store.write(wait)) for _ in range(3)]
+        other = open_store(url)
+        while not found or found[-1].lock_waits is None or found[-1].lock_waits.transactions < 2:
+            found.append(await other.read(depth, now_ms=0))
+        load = store.pool_load
+        holder.execute("select pg_advisory_unlock(7)")
+        await asyncio.gather(*waiting)
+    after, signals = store.pool_load, store.signals
+    await other.aclose()
+    await store.aclose()
+    assert signals.calls.series["write",].count == signals.pool_wait.count == 3
+    return found[-1], load, after, sum(signals.pool_wait.within[1:])
+
+
+@pytest.mark.postgres
+def test_who_waits_for_a_lock_or_a_connection_of_postgresql_is_seen() -> None:
+    with migrated_postgres() as url:
+        if url is None:
+            pytest.skip(NO_POSTGRES)
+        found, load, after, delayed = asyncio.run(seen_waiting(url))
+    assert found.lock_waits is not None and found.lock_waits.transactions == 2 and 0 <= found.lock_waits.seconds < 60
+    assert (load, after) == (PoolLoad(2, 2, 1), PoolLoad(2, 0, 0))
+    assert delayed >= 1
+
+
+@pytest.mark.anyio
+async def test_what_holds_the_loop_is_seen_as_its_delay() -> None:
+    clock = SettableClock()
+    delay = LoopDelay(clock)
+    async with delay.watched():
+        await asyncio.sleep(0)  # it looks for the first time
+        clock.advance(3.1)  # and was to look again after 0.1 s
+        while not delay.seconds.count:
+            await asyncio.sleep(0.01)
+    assert delay.seconds.seconds == pytest.approx(3.0)
+
+
+@pytest.mark.anyio
+async def test_accounts_are_counted_by_their_free_esims_and_never_named(tmp_path: Path) -> None:
+    async with open_issuing(tmp_path) as issuing:
+        stock = issuing.world.pipeline.deps.stock
+        assert stock.free_counts() == []
+        assert (await issuing.issue("a")).status_code == 201
+        [free] = stock.free_counts()
+        issuing.world.clock.advance(60)
+        assert (await issuing.issue("b")).status_code == 201
+        assert stock.free_counts() == [free - 1]
+        issuing.world.clock.advance(86_401)
+        assert stock.free_counts() == []
+    samples = {str(each.labels): each.value for family in of_stock([0, 0, 9, 10, 99, 100]) for each in family.samples}
+    assert samples == {"{'free': 'none'}": 2, "{'free': 'few'}": 1, "{'free': 'some'}": 2, "{'free': 'many'}": 1}
 
 
 def test_what_counting_costs_can_be_measured_by_a_command(capsys: pytest.CaptureFixture[str]) -> None:

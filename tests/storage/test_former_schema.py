@@ -25,7 +25,7 @@ from transports.readiness import Readiness
 
 pytestmark = pytest.mark.anyio
 FORMER = REVISIONS[-2]
-ASKED_FOR = frozenset({"schema_step"})
+ASKED_FOR = frozenset({"schema_step", "account_listing", "account_part", "limit_process", "limit_bucket", "limit_place"})
 """Tables that are looked for before they are read."""
 
 

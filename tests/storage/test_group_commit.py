@@ -138,6 +138,7 @@ async def test_while_another_process_writes_reads_go_on_and_writes_are_refused_a
         answers = await asyncio.gather(*refused, return_exceptions=True)
         assert {type(answer) for answer in answers} == {StoreUnavailable}
         assert {str(answer) for answer in answers} == {"another process is writing to the database"}
+        assert store.signals.lock_wait.count == 1 and store.signals.lock_wait.seconds >= 0.25  # all of them waited for the same
         holder.stdin.write(b"\n")
     assert await store.write(insert, "b") == 1
     assert await store.read(names) == ["a", "b"]

@@ -2,22 +2,40 @@
 
 import re
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from storage.calls.audit import PAGES, READ_PAGES
 from storage.calls.claims import SWEEP
+from storage.calls.expired_keys import REMOVE as REMOVE_CLAIMS
+from storage.issuing.intents import OLD as OLD_INTENTS
+from storage.issuing.issuance import REMOVE as REMOVE_ISSUANCES
 from storage.issuing.reconciling import CLAIM as CLAIM_UNKNOWN
 from storage.issuing.reconciling import GAVE_BACK, NEXT_DUE
+from storage.shop.order_lists import OF_BUYER
 from storage.shop.order_queue import CLAIM, DUE_PLACES, FELL, MADE, NEVER_MADE
 from storage.statement import Query, Statement, sqlite_dialect
+from storage.webhooks.event_removal import OLD_DELIVERIES, OLD_EVENTS
+from storage.webhooks.events import LIST_OF_INTENT
 from tests.databases import migrated_sqlite
 from tests.storage.test_all_statements import MODULES, statements
 
 GROWING = {
-    *("audit", "cdr_event", "claim", "country_entry", "delivery", "delivery_attempt", "event", "intelligence_report", "intent"),
+    *(
+        "audit",
+        "audit_read",
+        "cdr_event",
+        "claim",
+        "country_entry",
+        "delivery",
+        "delivery_attempt",
+        "event",
+        "intelligence_report",
+        "intent",
+    ),
     *("invoice", "invoice_line", "issuance", "payment_record", "placed_package", "storefront_order"),
 }
 WHOLE = {
@@ -97,6 +115,39 @@ def test_what_waits_or_has_failed_is_counted_by_an_index_and_up_to_a_limit(raw: 
     ]
     assert reads and all(" INDEX " in step for step in reads)
     assert len(re.findall(r"\blimit\b", text.sql, re.IGNORECASE)) == len(reads)
+
+
+def test_the_events_of_an_intent_are_found_by_the_intent(raw: sqlite3.Connection) -> None:
+    assert plan(raw, LIST_OF_INTENT) == ["SEARCH event USING INDEX event_intent (intent=? AND id<?)"]
+
+
+@pytest.mark.parametrize(
+    ("pages", "filters", "index"),
+    [
+        (PAGES, "operation", "audit_operation (organisation=? AND operation=? AND at>? AND at<?)"),
+        (PAGES, "principal", "audit_principal (organisation=? AND principal=? AND at>? AND at<?)"),
+        (READ_PAGES, "operation", "audit_read_operation (organisation=? AND operation=? AND id>? AND id<?)"),
+    ],
+)
+def test_a_filter_of_the_audit_log_is_looked_up(
+    raw: sqlite3.Connection, pages: Mapping[frozenset[str], Statement], filters: str, index: str
+) -> None:
+    assert plan(raw, pages[frozenset({filters})])[0].endswith(f"USING INDEX {index}")
+
+
+def test_the_orders_of_a_buyer_are_found_by_the_buyer(raw: sqlite3.Connection) -> None:
+    assert plan(raw, OF_BUYER)[0] == "SEARCH storefront_order USING INDEX storefront_order_buyer (storefront=? AND email=?)"
+
+
+def test_what_is_old_is_found_by_its_age(raw: sqlite3.Connection) -> None:
+    found = {
+        "claim_lasting (claimed<?)": REMOVE_CLAIMS,
+        "issuance_ended (updated<?)": REMOVE_ISSUANCES,
+        "intent_removable (id<?)": OLD_INTENTS,
+        "sqlite_autoindex_event_1 (id<?)": OLD_EVENTS,
+        "sqlite_autoindex_delivery_1 (id<?)": OLD_DELIVERIES,
+    }
+    assert [index for index, statement in found.items() if not any(f"INDEX {index}" in step for step in plan(raw, statement))] == []
 
 
 @pytest.mark.parametrize("statement", [MADE, FELL, NEVER_MADE])

@@ -6,7 +6,8 @@ import pytest
 from operations.services.people.invitations import accept
 from registry.errors import NotFound
 from registry.ports import Line
-from storage.calls.audit import Wanted, append_lines, list_audit
+from storage.calls.audit import Wanted, append_line, list_audit
+from storage.calls.audit_reads import NumberedLine, append_reads
 from storage.connection import Connection
 from storage.people.accounts import add_member, create_organisation, create_person
 from storage.people.invitations import Kept, invitations_for, keep_invitation
@@ -121,7 +122,11 @@ async def test_each_filter_of_the_audit_log_narrows_it(store: Store) -> None:
         Line(NOW + 2, ORG, "http", "write", "usr_2", "", "ok", 200, 1.5, "req_2"),
         Line(NOW + 3, "org_2", "http", "write", "usr_1", "", "ok", 200, 1.5, "req_3"),
     ]
-    await store.write(append_lines, lines=lines[::-1])  # the order in which they are written does not matter
+    # The order in which they are written does not matter, nor whether a row is whole.
+    numbered = [NumberedLine(place, line) for place, line in enumerate(lines)]
+    await store.write(append_reads, lines=[numbered[3], numbered[1]])
+    await store.write(append_line, line=lines[2])
+    await store.write(append_reads, lines=numbered[:1])
 
     async def found(wanted: Wanted = ANY, after: int | None = None) -> list[str] | None:
         rows = await store.read(list_audit, organisation=ORG, wanted=wanted, after=after, most=9)
@@ -134,5 +139,40 @@ async def test_each_filter_of_the_audit_log_narrows_it(store: Store) -> None:
     assert await found(Wanted(since=NOW + 1, until=NOW + 2)) == ["req_1"]
     rows = await store.read(list_audit, organisation=ORG, wanted=Wanted(), after=None, most=2)
     assert rows is not None and await found(after=rows[-1].id) == ["req_0"]
+    seen = list[str]()
+    page = await store.read(list_audit, organisation=ORG, wanted=Wanted(), after=None, most=1)
+    while page:
+        seen.append(page[0].request_id)
+        page = await store.read(list_audit, organisation=ORG, wanted=Wanted(), after=page[0].id, most=1)
+    assert seen == ["req_2", "req_1", "req_0"]
     foreign = await store.read(list_audit, organisation="org_2", wanted=Wanted(), after=None, most=2)
     assert foreign is not None and await found(after=foreign[0].id) is None
+
+
+REQUESTS = [
+    "req_" + "0" * 26,
+    "req_7zzzzzzzzzzzzzzzzzzzzzzzzz",
+    "req_80000000000000000000000000",
+    "req_1",
+    "sixteen letters ",
+    "né",
+    "x" * 16,
+    "y" * 15,
+]
+
+
+async def test_a_read_in_short_says_all_that_a_whole_row_says(store: Store) -> None:
+    await store.write(furnish, admins=["usr_1"])
+    lines = [Line(NOW + place, ORG, "mcp", "get_x", "usr_1", "key_1", "ok", 200, 12.345, id) for place, id in enumerate(REQUESTS)]
+    await store.write(append_reads, lines=[NumberedLine(place, line) for place, line in enumerate(lines)])
+    rows = await store.read(list_audit, organisation=ORG, wanted=Wanted(), after=None, most=99)
+    assert rows is not None
+    assert [Line(row.at, ORG, *row[2:5], row.key_id, *row[7:]) for row in rows][::-1] == lines
+
+
+async def test_reads_of_one_moment_keep_their_order_and_none_is_lost_or_written_twice(store: Store) -> None:
+    lines = [NumberedLine(place, Line(NOW, ORG, "http", "get_x", "usr_1", "", "ok", 200, 1.0, f"req_{place}")) for place in range(40)]
+    for _ in range(2):
+        await store.write(append_reads, lines=lines)
+    rows = await store.read(list_audit, organisation=ORG, wanted=Wanted(), after=None, most=99)
+    assert rows is not None and [row.request_id for row in rows][::-1] == [each.line.request_id for each in lines]

@@ -215,3 +215,14 @@ def test_a_current_database_is_recognised_without_importing_alembic(tmp_path: Pa
     url = migrated_sqlite(tmp_path)
     done = subprocess.run([sys.executable, "-c", IMPORTED, url], capture_output=True, text=True, check=True, env=environment())
     assert done.stdout.split() == ["False", "False", "False"]
+
+
+def test_a_schema_that_knows_removed_keys_is_not_taken_back_while_there_are_any(new_database: str) -> None:
+    upgrade(new_database)
+    with locked(new_database) as database:
+        columns = "digest, organisation, operation, fingerprint, status, claimed"
+        database.connection.exec_driver_sql(f"insert into expired_key ({columns}) values ('a', 'org_1', 'x', 'b', 201, 1)")
+        database.connection.commit()
+    with pytest.raises(RuntimeError, match="would be free"):
+        downgrade(new_database, "0018")
+    assert current_revision(new_database) == HEAD

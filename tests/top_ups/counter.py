@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import httpx
-import sqlalchemy as sa
 
 from clients.sandbox.ocs.entities import Line, Package
 from clients.sandbox.ocs.faults import Fault
@@ -24,12 +23,11 @@ from registry.limits import Limits, Tier
 from registry.ports import SharedSecrets
 from storage.calls.replicas import renew
 from storage.connection import Connection
-from storage.schema import AuditTable
 from storage.shop.orders import OrderRow, find_order, top_ups_of
 from storage.shop.storefront_plans import StorefrontPlan, put_plan
 from storage.shop.storefronts import Storefront, insert_storefront
-from storage.statement import Query, table
 from tests.issuance.road import Road
+from tests.registry.ledgers import audited
 from tests.world import Credentials, World, open_world
 
 ACCOUNT, NORDIC, NORDIC_BIG, EUROPE = 8101, 55010, 55011, 55014
@@ -39,7 +37,6 @@ SECRETS = SharedSecrets(storefront=KEY)
 BUYER = "buyer@home.test"
 GOOD_CARD = "4242424242424242"
 PLANS = (("nordic", NORDIC, 1000), ("nordic-big", NORDIC_BIG, 1990), ("europe", EUROPE, 1290))
-AUDIT = table(AuditTable)
 
 
 class Note(NamedTuple):
@@ -52,12 +49,10 @@ class Note(NamedTuple):
     status: int
 
 
-NOTES = Query(Note, sa.select(*(AUDIT.c[name] for name in Note._fields)).where(AUDIT.c.surface != "http").order_by(AUDIT.c.id))
-
-
 def read_notes(connection: Connection) -> list[Note]:
     """Every row but those of calls."""
-    return connection.all(NOTES)
+    rows = [Note(*(getattr(row, name) for name in Note._fields)) for row in audited(connection)]
+    return [row for row in rows if row.surface != "http"]
 
 
 @dataclass(slots=True)

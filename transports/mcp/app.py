@@ -103,8 +103,8 @@ class McpDoor:
         chosen = read_selection(http["query_string"], http["headers"])
         caller = await authenticate(self._pipeline, http["headers"])
         client = client_of(http)
-        self._pipeline.admit(caller)
-        self._pipeline.admit_body(caller, client)
+        await self._pipeline.admit(caller)
+        await self._pipeline.admit_body(caller, client)
         server = await self._started()
         body = MessageBody(http, receive)
         with ExitStack() as counted:

@@ -108,6 +108,10 @@ RULES: tuple[tuple[Applies, Fault], ...] = (
     (lambda o: o.organisation, fault(Conflict, "You belong to no organisation, and this acts for one.", "organization_required")),
     (lambda o: o.upstream, fault(OrgNotConnected)),
     (lambda o: o.once is not None, fault(Conflict, "The key was used before, with other input.", "idempotency_key_reused")),
+    (
+        lambda o: o.once is not None and o.once.forever,
+        fault(Conflict, "The key was used long ago and its answer is not kept any more; nothing was done now.", "idempotency_key_expired"),
+    ),
     (lambda o: o.once is not None, fault(Conflict, "An earlier call with the key is still running.", "idempotency_in_progress")),
     (has_body, fault(BodyTooLarge)),
     (lambda o: True, fault(UriTooLong, everywhere=True)),

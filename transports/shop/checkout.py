@@ -21,7 +21,7 @@ WORDS: Mapping[str, str] = {
 
 async def begin(visit: Visit) -> Answer:
     """Only the plan's slug is read of the form: what it costs and what it is, the shop says."""
-    visit.counter.pipeline.admit_order(visit.client)
+    await visit.counter.pipeline.admit_order(visit.client)
     deps = visit.deps
     shop = await deps.store.read(published, slug=visit.slug)
     if shop is None:

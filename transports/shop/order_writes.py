@@ -20,7 +20,7 @@ WORDS: Mapping[str, str] = {
 async def top_up(visit: Visit) -> Answer:
     """Only the plan's slug is read of the form."""
     order = await order_page.find(visit)
-    visit.counter.pipeline.admit_order(visit.client)
+    await visit.counter.pipeline.admit_order(visit.client)
     try:
         plans = await addable(visit.deps, order.row)
         plan = next((plan for plan in plans if plan.slug == visit.form.get("plan", "")), None)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from operations.intelligence.fleet.reading import FleetLine
 from operations.intelligence.lines.told_days import day_told
-from operations.services.issuing.stock import FREE
+from operations.services.network.account_parts import FREE
 
 WEEK, MONTH, SILENT = 7, 30, 60
 

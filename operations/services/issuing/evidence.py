@@ -7,8 +7,9 @@ from typing import Literal, NamedTuple, TypeAlias
 from clients.ocs.moment import read_time
 from clients.ocs.wire.package import Package
 from clients.ocs.wire.subscriber import Subscriber
+from operations.services.issuing.account_stock import is_free
 from operations.services.issuing.obstacles import Obstacle
-from operations.services.issuing.stock import iccid_of, is_free
+from operations.services.network.account_parts import iccid_of
 from operations.services.network.package_state import ends_at, starts_at
 from registry.errors import OcsError
 from storage.issuing.issuance import UNSETTLED, IssuanceRow

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from clients.ocs.failure import OcsNotFound
+from clients.ocs.token_places import issuing
 from clients.ocs.wire.package import Period
 from operations.deps import Deps
 from operations.services.issuing.drawn_esim import DrawnEsim, answered_esim
@@ -58,6 +59,12 @@ class Order:
 
 async def draw(ctx: Errand, upstream: Upstream, order: Order, purpose: Purpose) -> Conclusion:
     """The one dispatch of a key, and what came of it. Raises what surely came before it; the key is free then."""
+    with issuing():
+        return await dispatch_once(ctx, upstream, order, purpose)
+
+
+async def dispatch_once(ctx: Errand, upstream: Upstream, order: Order, purpose: Purpose) -> Conclusion:
+    """The look at the stock, the commit before the call, the call, and the commit after it."""
     deps = ctx.deps
     if not deps.draws:
         raise no_network()

@@ -10,11 +10,11 @@ from typing_extensions import TypedDict
 from clients.ocs.client import Ocs
 from clients.ocs.failure import OcsNotFound
 from operations.deps import Ctx
+from operations.services.issuing.account_stock import is_free
 from operations.services.issuing.intent_purpose import error_of
 from operations.services.issuing.issued_line import LineHasPackages, has_issued, has_others, require_alone
 from operations.services.issuing.ledger import NO_PROOF
 from operations.services.issuing.purpose import MANUAL
-from operations.services.issuing.stock import is_free
 from operations.services.network.lines import Line
 from registry.errors import Conflict, OcsError, Refusal
 from registry.policy import stamp

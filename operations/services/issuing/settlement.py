@@ -4,13 +4,13 @@ from typing import Literal, NamedTuple
 
 from clients.ocs.failure import OcsNotFound
 from operations.deps import Deps
+from operations.services.issuing.account_stock import is_free
 from operations.services.issuing.drawn_esim import DrawnEsim, found_esim
 from operations.services.issuing.evidence import Weighed, fit, template_of, weigh
 from operations.services.issuing.ledger import settle_failed, settle_issued
 from operations.services.issuing.purpose import nothing_drawn
 from operations.services.issuing.reconciliation import keep_answer, purpose_of, read_account
 from operations.services.issuing.rollback import ROLLED_BACK
-from operations.services.issuing.stock import is_free
 from operations.services.issuing.survey import Survey
 from operations.services.network.upstream import reach_for
 from registry.errors import Conflict, NotFound

@@ -1,24 +1,24 @@
 """The free eSIMs of an account as they are just before something is drawn: what reconciliation compares with later."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import anyio
 
-from clients.ocs.wire.subscriber import Subscriber
-from operations.services.network.fleet import Fleet, lines_of
-from operations.services.network.line_history import in_use
+from operations.services.issuing.account_stock import read_stock
+from operations.services.network.account_parts import AccountParts
 from operations.services.network.reached import Upstream
 from registry.clock import Clock
 from registry.errors import Refusal
 from registry.ids import Ids
-from storage.issuing.issuance import NewIssuance, holders_of
+from storage.issuing.issuance import Holder, NewIssuance, holders_of
 from storage.issuing.stock import Look, keep_look, look_of
 from storage.store import Store
 
 FRESH_SECONDS = 5.0
 NAMED_SECONDS = 60.0
-FREE, AFFECTED = "FREE", "AFFECTED"
+GIVEN_BACK_SECONDS = 60.0
 SEEN_SECONDS, MOST_SEEN = 86_400.0, 4096
 
 
@@ -45,7 +45,7 @@ class Reading:
 
 
 class StockRoom:
-    """Looks at stocks. Choice: a look serves the draws of the next five seconds, since it reads the account's whole list.
+    """Looks at stocks. Choice: a look serves the draws of the next five seconds, since it reads the account's list.
 
     What others of ours draw meanwhile is told by the ledger, so a shared look proves as much as one of one's own. For the same
     reason those who ask while a look is being taken wait for that one: it only has to be taken before they draw.
@@ -53,11 +53,14 @@ class StockRoom:
 
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
         self._store, self._clock, self._ids = store, clock, ids
+        self.parts = AccountParts(store, clock)
+        """Where the lines of large accounts are, for whoever reads accounts."""
         self._kept: dict[int, Kept] = {}
         self._named: dict[str, Naming] = {}
         self._readings: dict[tuple[int, str, bool], Reading] = {}
         self._free: OrderedDict[int, tuple[float, int]] = OrderedDict()
         """By account, when a look was taken (monotonic seconds) and how many were free; the oldest first."""
+        self._given_back: dict[str, float] = {}
 
     async def look(self, upstream: Upstream, account_id: int) -> Look:
         """A look that is a few seconds old at most; those who ask at once share one, or the refusal in its place."""
@@ -101,16 +104,18 @@ class StockRoom:
         return kept.look if kept is not None and kept.until > self._clock.monotonic() else None
 
     async def _read(self, upstream: Upstream, account_id: int) -> Look:
-        """Look, and store it. Where the ledger thinks that somebody has one of them it is read again: what is free then was given back."""
-        taken, fleet = self._clock.now(), await lines_of(upstream, [account_id])
-        held = await self._store.read(holders_of, iccids=free_in(fleet))
-        if held:
-            fleet = await lines_of(upstream, [account_id])
-        free = free_in(fleet)
+        """Look, and store it."""
+        taken = self._clock.now()
+
+        async def find_holders(iccids: Sequence[str]) -> list[Holder]:
+            return await self._store.read(holders_of, iccids=iccids)
+
+        stock = await read_stock(upstream, account_id, find_holders, self._just_given_back())
+        free = frozenset(stock.free)
         self._note_free(account_id, len(free))
-        returned = [holder for holder in held if holder.held in free]
+        returned = [holder for holder in stock.held if holder.held in free]
         id = self._ids.new("stk_")
-        look = look_of(id=id, account_id=account_id, taken=taken, complete=is_whole(fleet), iccids=free, returned=returned)
+        look = look_of(id=id, account_id=account_id, taken=taken, complete=stock.whole, iccids=stock.free, returned=returned)
         await self._store.write(keep_look, look=look)
         return look
 
@@ -136,32 +141,12 @@ class StockRoom:
     def forget(self, iccid: str) -> None:
         """The eSIM was given back: the next answer may name it again, and looks are out of date, also those that are being taken."""
         self._named.pop(iccid, None)
+        self._given_back[iccid] = self._clock.monotonic() + GIVEN_BACK_SECONDS
         self._kept.clear()
         self._readings.clear()
 
-
-def is_whole(fleet: Fleet) -> bool:
-    """Whether every line was read, and each is one that we understand.
-
-    Choice: an account whose list is empty proves nothing, since a fault empties lists, too; and a line without a state of its SIM that
-    we know, or without an ICCID of its own, may be the one that was drawn.
-    """
-    iccids = {iccid_of(row) for row in fleet.rows}
-    readable = all(row.get("sim", {}).get("status") in (FREE, AFFECTED) for row in fleet.rows)
-    return not fleet.incomplete and bool(fleet.rows) and readable and not iccids & {None, ""} and len(iccids) == len(fleet.rows)
-
-
-def free_in(fleet: Fleet) -> list[str]:
-    """The ICCIDs in stock."""
-    return [iccid for row in fleet.rows if is_free(row) and (iccid := iccid_of(row))]
-
-
-def is_free(row: Subscriber) -> bool:
-    """Whether the SIM is in stock."""
-    return row.get("sim", {}).get("status") == FREE
-
-
-def iccid_of(row: Subscriber) -> str | None:
-    """The ICCID in use: the one without an end."""
-    history = in_use(row.get("imsiList", ()))
-    return None if history is None else history.get("iccid")
+    def _just_given_back(self) -> list[str]:
+        """The ICCIDs that this process gave back a moment ago: looks at large accounts ask for them again."""
+        now = self._clock.monotonic()
+        self._given_back = {iccid: until for iccid, until in self._given_back.items() if until > now}
+        return list(self._given_back)

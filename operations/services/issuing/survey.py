@@ -9,8 +9,8 @@ import anyio.lowlevel
 from clients.ocs.wire.package import Package
 from clients.ocs.wire.subscriber import Subscriber
 from operations.deps import Deps
+from operations.services.issuing.account_stock import is_whole
 from operations.services.issuing.evidence import Seen, by_iccid
-from operations.services.issuing.stock import is_whole
 from operations.services.network.fleet import lines_of
 from operations.services.network.reached import Upstream
 from operations.services.network.upstream import reach_for

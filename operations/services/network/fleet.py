@@ -1,18 +1,19 @@
 """Reading whole fleets: the network lists some lines of an account and has no second page; the rest is read by parts of the ICCID range."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import anyio
 
 from clients.ocs.failure import OcsNotFound
 from clients.ocs.wire.subscriber import Subscriber, SubscriberList
+from operations.services.network.account_parts import SHORTEST_ICCID, AccountListing, AccountPart, FirstLines, iccid_of, part_of
 from operations.services.network.reached import Upstream
 from registry.active_request import is_over
 from registry.errors import OcsError, Refusal
 
 INVALID_REQUEST = 2
-SHORTEST_ICCID, LONGEST_ICCID = 13, 22
+LONGEST_ICCID = 22
 CALLS = 200
 AT_ONCE = 4
 
@@ -44,91 +45,209 @@ async def lines_of(upstream: Upstream, accounts: Sequence[int], *, calls: int = 
     return Fleet(rows, incomplete)
 
 
-class Sweep:
-    """One account."""
+async def first_lines(upstream: Upstream, account: int) -> FirstLines:
+    """The account's own list. Those who ask for a large one at once share it."""
+    place = upstream.place(account)
+    if upstream.parts.is_large(place):
+        return await upstream.parts.memory(place).first_lines.get(lambda: read_first_lines(upstream, account))
+    return await read_first_lines(upstream, account)
 
-    def __init__(self, upstream: Upstream, account: int, calls: int) -> None:
+
+async def read_first_lines(upstream: Upstream, account: int) -> FirstLines:
+    """The account's own list. Choice: in managed mode an unknown one is the connection's fault, not the caller's."""
+    try:
+        first = await upstream.ocs.subscriber.list_subscriber(account)
+    except OcsNotFound:
+        if not upstream.managed:
+            raise
+        raise upstream.account_gone() from None
+    listed = first.get("subscriberList", [])
+    for row in listed:
+        row.setdefault("accountId", account)  # what an account's list shows is the account's, unless it says otherwise
+    own = [row for row in listed if row.get("accountId") == account]
+    told = first.get("nbFound")
+    # A list is cut off where it says so, and where it says that more was found than it shows or shows what nobody asked for.
+    cut_off = bool(first.get("hasMore")) or (told is not None and told > len(listed))
+    # Choice: a total that is no more than what was listed is the list's length and tells nothing.
+    return FirstLines(own, cut_off, told if told is not None and told > len(listed) else None, len(own) < len(listed))
+
+
+class Sweep:
+    """One account. `keep_rows=False` learns where its lines are and keeps none of them."""
+
+    def __init__(self, upstream: Upstream, account: int, calls: int, *, keep_rows: bool = True) -> None:
         self._upstream, self._account, self.calls = upstream, account, calls
+        self._keep_rows = keep_rows
         self.found: dict[int, Subscriber] = {}
+        self._listed: dict[int, str] = {}
+        """The ICCIDs of the lines that the account's own list shows."""
+        self._parts: dict[str, AccountPart] = {}
         self._total: int | None = None
         self._asked: set[str] = set()
+        self._waiting: list[str] = []
+        self._neighbours: list[str] = []
 
     async def run(self) -> bool:
         """Read the account's list and, where that is cut off, its parts; whether lines stay unreachable."""
         self.calls -= 1
-        first = await self._first()
-        rows = first.get("subscriberList", [])
-        for row in rows:
-            row.setdefault("accountId", self._account)  # what an account's list shows is the account's, unless it says otherwise
-        self.found = {row.get("subscriberId", 0): row for row in rows if row.get("accountId") == self._account}
-        told = first.get("nbFound")
-        # A list is cut off where it says so, and where it says that more was found than it shows or shows what nobody asked for.
-        if not first.get("hasMore") and (told is None or told <= len(rows)):
-            return any(row.get("accountId") != self._account for row in rows)
-        # Choice: a total that is no more than what was listed is the list's length and tells nothing.
-        self._total = told if told is not None and told > len(rows) else None
-        await self._read(sorted({prefix for row in rows for prefix in prefixes(row)}))
-        return not self._complete()
+        first = await first_lines(self._upstream, self._account)
+        place = self._upstream.place(self._account)
+        if not first.cut_off:
+            self._take(first.rows)
+            return first.strangers
+        parts = self._upstream.parts
+        parts.memory(place)
+        listing = await parts.find(place)
+        self.begin(first, [part.prefix for part in listing.parts] if listing else [])
+        await self.go_on(self.calls)
+        await self.keep_parts()
+        return not self.complete
 
-    async def _first(self) -> SubscriberList:
-        """The account's own list. Choice: in managed mode an unknown one is the connection's fault, not the caller's."""
-        try:
-            return await self._upstream.ocs.subscriber.list_subscriber(self._account)
-        except OcsNotFound:
-            if not self._upstream.managed:
-                raise
-            raise self._upstream.account_gone() from None
+    def begin(self, first: FirstLines, known: Sequence[str]) -> None:
+        """What the account's own list shows, and the prefixes that its parts had before."""
+        self._take(first.rows)
+        self._total = first.total
+        self._listed |= {row.get("subscriberId", 0): iccid for row in first.rows if (iccid := iccid_of(row))}
+        self._waiting += [*known, *sorted({prefix for row in first.rows for prefix in prefixes(row)})]
 
-    async def _read(self, begin: Sequence[str]) -> None:
-        """Each part, its tenths where it is cut off too, and beside every part that is inhabited its neighbours."""
-        waiting, neighbours = list(begin), list[str]()
-        while (waiting or neighbours) and self.calls > 0 and not self._complete():
-            if not waiting:
-                waiting, neighbours = neighbours, []
-            batch, waiting = self._next(waiting)
-            for prefix, part in zip(batch, await self._ask(batch), strict=True):
-                self._keep(part)
-                if part.get("hasMore") and len(prefix) < LONGEST_ICCID:
-                    waiting += [f"{prefix}{digit}" for digit in range(10)]
-                if part.get("subscriberList") and len(prefix) == SHORTEST_ICCID:
-                    neighbours += [str(int(prefix) - 1), str(int(prefix) + 1)]
+    @property
+    def parts(self) -> list[AccountPart]:
+        """The parts that have been read whole."""
+        return list(self._parts.values())
 
-    def _next(self, waiting: Sequence[str]) -> tuple[list[str], list[str]]:
-        """The parts to ask for now, none twice, and those that wait."""
-        fresh = [prefix for prefix in dict.fromkeys(waiting) if prefix not in self._asked]
-        count = min(AT_ONCE, self.calls)
-        batch = fresh[:count]
-        self._asked.update(batch)
-        self.calls -= len(batch)
-        return batch, fresh[count:]
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to be asked."""
+        return self.complete or not (self._waiting or self._neighbours)
 
-    def _keep(self, part: SubscriberList) -> None:
-        """A prefix finds the whole reseller's lines: strangers are dropped."""
-        for row in part.get("subscriberList", []):
-            if row.get("accountId") == self._account:
-                self.found[row.get("subscriberId", 0)] = row
-
-    def _complete(self) -> bool:
+    @property
+    def complete(self) -> bool:
+        """Whether as many lines were found as there are."""
         return self._total is not None and len(self.found) >= self._total
 
-    async def _ask(self, batch: Sequence[str]) -> list[SubscriberList]:
-        """Several parts at once; the first failure ends them all, never with part of a list."""
-        answers: dict[str, SubscriberList] = {}
-        failures: list[Refusal] = []
-
-        async def ask(prefix: str) -> None:
+    async def go_on(self, calls: int) -> None:
+        """Ask so many times: each part, its tenths where it is cut off too, and beside every part that is inhabited its neighbours."""
+        self.calls = calls
+        while self.calls > 0 and not self.over:
+            if not self._waiting:
+                self._waiting, self._neighbours = self._neighbours, []
+            batch = self._next()
             try:
-                answers[prefix] = await begins(self._upstream, prefix)
-            except Refusal as failure:
-                failures.append(failure)
-                group.cancel_scope.cancel()
+                answers = await ask_all(self._upstream, batch)
+            except BaseException:  # whoever goes on asks for them again
+                self._asked.difference_update(batch)
+                self._waiting = [*batch, *self._waiting]
+                raise
+            for prefix, part in zip(batch, answers, strict=True):
+                self._keep(prefix, part)
+                if part.get("hasMore") and len(prefix) < LONGEST_ICCID:
+                    self._waiting += [f"{prefix}{digit}" for digit in range(10)]
+                if part.get("subscriberList") and len(prefix) == SHORTEST_ICCID:
+                    self._neighbours += [str(int(prefix) - 1), str(int(prefix) + 1)]
 
-        async with anyio.create_task_group() as group:
-            for prefix in batch:
-                group.start_soon(ask, prefix)
-        if failures:
-            raise failures[0]
-        return [answers[prefix] for prefix in batch]
+    def _next(self) -> list[str]:
+        """The parts to ask for now, none twice."""
+        fresh = [prefix for prefix in dict.fromkeys(self._waiting) if prefix not in self._asked]
+        count = min(AT_ONCE, self.calls)
+        batch, self._waiting = fresh[:count], fresh[count:]
+        self._asked.update(batch)
+        self.calls -= len(batch)
+        return batch
+
+    def _keep(self, prefix: str, part: SubscriberList) -> None:
+        """A prefix finds the whole reseller's lines: strangers are dropped."""
+        rows = [row for row in part.get("subscriberList", []) if row.get("accountId") == self._account]
+        self._take(rows)
+        if rows and not part.get("hasMore"):
+            self._parts[prefix] = part_of(prefix, rows, self._upstream.parts.clock.now())
+
+    def _take(self, rows: Iterable[Subscriber]) -> None:
+        self.found |= {row.get("subscriberId", 0): row if self._keep_rows else Subscriber() for row in rows}
+
+    async def keep_parts(self) -> AccountListing | None:
+        """Remember where the lines are, once all have been found and each has an ICCID to ask for it by; None: they are not remembered."""
+        if self._total is not None and not self.complete:
+            return None
+        parts = self._with_listed()
+        if parts is None or not self.over or not self.found:
+            return None
+        return await self._upstream.parts.keep_all(self._upstream.place(self._account), parts, self._upstream.parts.clock.now())
+
+    def _with_listed(self) -> list[AccountPart] | None:
+        """The parts that were read, and lines that only the account's own list showed under the prefixes that were not asked any more."""
+        inside = {id for part in self._parts.values() for id in part.iccids}
+        waiting, more = sorted({*self._waiting, *self._neighbours} - self._asked), dict[str, dict[int, str]]()
+        for id in self.found.keys() - inside:
+            iccid = self._listed.get(id, "")
+            prefix = next((prefix for prefix in waiting if iccid.startswith(prefix)), None)
+            if prefix is None:
+                return None
+            more.setdefault(prefix, {})[id] = iccid
+        # Never read as a part: what is in stock there is found out when the stock is looked at.
+        return [*self._parts.values(), *(AccountPart(prefix, 0.0, 0.0, iccids) for prefix, iccids in more.items())]
+
+
+async def ask_all(upstream: Upstream, batch: Sequence[str]) -> list[SubscriberList]:
+    """The lines under several prefixes at once, of all accounts; the first failure ends them all, never with part of a list."""
+    answers: dict[str, SubscriberList] = {}
+    failures: list[Refusal] = []
+
+    async def ask(prefix: str) -> None:
+        try:
+            answers[prefix] = await begins(upstream, prefix)
+        except Refusal as failure:
+            failures.append(failure)
+            group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for prefix in batch:
+            group.start_soon(ask, prefix)
+    if failures:
+        raise failures[0]
+    return [answers[prefix] for prefix in batch]
+
+
+async def lines_under(upstream: Upstream, account: int, roots: Sequence[str]) -> dict[str, dict[str, list[Subscriber]]]:
+    """The account's lines under each of these prefixes, by the prefixes that it takes to be shown all of them: the one, or longer ones."""
+    waiting, asked = [(root, root) for root in roots], 0
+    found = {root: dict[str, list[Subscriber]]() for root in roots}
+    while waiting:
+        batch, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
+        asked += len(batch)
+        if asked > CALLS:
+            raise OcsError("The charging system lists so few lines at once that this account cannot be read in parts")
+        for (root, prefix), answer in zip(batch, await ask_all(upstream, [prefix for _, prefix in batch]), strict=True):
+            if answer.get("hasMore") and len(prefix) < LONGEST_ICCID:
+                waiting += [(root, f"{prefix}{digit}") for digit in range(10)]
+            else:
+                found[root][prefix] = [row for row in answer.get("subscriberList", []) if row.get("accountId") == account]
+    return found
+
+
+async def read_parts(
+    upstream: Upstream, listing: AccountListing, wanted: Sequence[tuple[AccountPart, str]], *, keep_stock: bool
+) -> list[Subscriber]:
+    """The lines under prefixes, each of them inside its part; what is known of the parts is corrected.
+
+    `keep_stock`: also where only the stock is another than before, or was read again; pages leave that to looks at the stock.
+    """
+    answers = await lines_under(upstream, listing.place.account_id, [prefix for _, prefix in wanted])
+    now, rows = upstream.parts.clock.now(), list[Subscriber]()
+    before, after = list[AccountPart](), list[AccountPart]()
+    for part, prefix in wanted:
+        leaves = answers[prefix]
+        own = [row for leaf in leaves.values() for row in leaf]
+        rows += own
+        if prefix == part.prefix and len(leaves) > 1:
+            read = [part_of(leaf, found, now) for leaf, found in leaves.items() if found]
+        else:
+            read = [part.with_rows(prefix, own, now)]
+        if keep_stock or len(read) != 1 or read[0].iccids.keys() != part.iccids.keys():
+            before.append(part)
+            after += [each for each in read if each.iccids]
+    if before:
+        await upstream.parts.keep(listing, before, after)
+    return rows
 
 
 def prefixes(row: Subscriber) -> set[str]:

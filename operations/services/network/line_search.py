@@ -54,38 +54,57 @@ async def found_lines(scope: Reach, term: Term | None) -> Fleet:
     """The lines that match; none of anybody else."""
     if term is None or term.by == "text":
         fleet = await lines_of(scope.upstream, [] if scope.default is None else [scope.default])
-        rows = fleet.rows if term is None else [row for row in fleet.rows if named(row, term.value) or ends(row, term.value)]
+        rows = fleet.rows if term is None else [row for row in fleet.rows if matches(row, term)]
         return Fleet(rows, fleet.incomplete)
     return await numbered_lines(scope, term)
 
 
 async def numbered_lines(scope: Reach, term: Term) -> Fleet:
     """The network's own search. Where it refuses the term as too short, or cuts its answer off, accounts are read and searched here."""
+    found = await network_search(scope, term)
+    if found.whole or term.by == "activationCode":
+        return Fleet(found.rows, not found.whole)
+    accounts = [scope.account] if scope.account is not None else [row.get("id", 0) for row in await scope.upstream.accounts()]
+    fleet = await lines_of(scope.upstream, accounts)
+    seen = {row.get("subscriberId"): row for row in found.rows}
+    seen |= {row.get("subscriberId"): row for row in fleet.rows if begins_so(row, term)}
+    return Fleet(list(seen.values()), fleet.incomplete)
+
+
+class NetworkSearch(NamedTuple):
+    """What the network's own search finds, and whether that is all."""
+
+    rows: list[Subscriber]
+    whole: bool
+
+
+async def network_search(scope: Reach, term: Term) -> NetworkSearch:
+    """Lines by a number, those of anybody else left out; none of a term that the network takes for too short."""
     assert term.by != "text"
     try:
         answer = await scope.upstream.ocs.subscriber.list_subscriber(term.value, by=term.by)
     except OcsNotFound:
-        return Fleet([], False)
+        return NetworkSearch([], True)
     except OcsError as refusal:
         if refusal.ocs_code != INVALID_REQUEST or term.by == "activationCode":
             raise
-        answer = None
-    rows = [] if answer is None else own(scope, answer.get("subscriberList", []))
-    if answer is not None and not answer.get("hasMore"):
-        return Fleet(rows, False)
-    if term.by == "activationCode":
-        return Fleet(rows, True)
-    accounts = [scope.account] if scope.account is not None else [row.get("id", 0) for row in await scope.upstream.accounts()]
-    fleet = await lines_of(scope.upstream, accounts)
-    column = COLUMNS[term.by]
-    seen = {row.get("subscriberId"): row for row in rows}
-    seen |= {row.get("subscriberId"): row for row in fleet.rows if any(value.startswith(term.value) for value in column(row))}
-    return Fleet(list(seen.values()), fleet.incomplete)
+        return NetworkSearch([], False)
+    return NetworkSearch(own(scope, answer.get("subscriberList", [])), not answer.get("hasMore"))
+
+
+def begins_so(row: Subscriber, term: Term) -> bool:
+    """Whether a number of the line begins with the term."""
+    return any(value.startswith(term.value) for value in COLUMNS[term.by](row))
 
 
 def own(scope: Reach, rows: list[Subscriber]) -> list[Subscriber]:
     """A search sees the whole reseller: strangers are dropped without a word."""
     return rows if scope.account is None else [row for row in rows if row.get("accountId") == scope.account]
+
+
+def matches(row: Subscriber, term: Term) -> bool:
+    """Whether a number begins with the term; a text is a part of the line's name or address, or the end of its ICCID or number."""
+    return named(row, term.value) or ends(row, term.value) if term.by == "text" else begins_so(row, term)
 
 
 def ends(row: Subscriber, digits: str) -> bool:

@@ -63,10 +63,15 @@ def after(keys: Sequence[int], cursor: str | None) -> int:
     """Where a page begins: behind the cursor's row, or where it stood."""
     if cursor is None:
         return 0
+    place = position(cursor)
+    return next((index for index, key in enumerate(keys) if key > place), len(keys))
+
+
+def position(cursor: str) -> int:
+    """The number that a cursor is."""
     if not (cursor.isascii() and cursor.isdigit()):
         raise BadRequest("starting_after: not a cursor of this list", param="starting_after", hint="Take it from the page before")
-    place = int(cursor)
-    return next((index for index, key in enumerate(keys) if key > place), len(keys))
+    return int(cursor)
 
 
 def reduced(row: M, wanted: Sequence[str]) -> M:

@@ -6,8 +6,12 @@ from typing import Literal
 
 from clients.ocs.client import Ocs
 from clients.ocs.wire.reseller import Account, ResellerInfo
+from operations.services.network.account_parts import AccountParts
 from operations.services.network.read_cache import ReadCache
 from registry.errors import Conflict, OcsError
+from storage.network.account_parts import AccountPlace
+
+DIGEST_DIGITS = 32
 
 
 class AccountGone(Conflict):
@@ -27,6 +31,13 @@ class Upstream:
     identity: str
     """The credential's digest: what cached answers are kept under."""
     reads: ReadCache
+    organisation: str
+    parts: AccountParts
+    """Where the lines of large accounts are."""
+
+    def place(self, account: int) -> AccountPlace:
+        """What is remembered of an account's parts is remembered for this organisation and credential."""
+        return AccountPlace(self.organisation, self.identity[:DIGEST_DIGITS], account)
 
     @property
     def managed(self) -> bool:

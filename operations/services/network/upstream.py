@@ -32,7 +32,16 @@ async def reach_for(deps: Deps, organisation: str) -> Upstream:
             before_execution=True,
         )
     mode = cast('Literal["managed", "own"]', row.mode)  # in quotes, since making the type at every call costs as much as the query
-    return Upstream(deps.ocs.for_token(token, organisation), mode, row.account_id, bool(row.service_own), identity_of(token), deps.reads)
+    return Upstream(
+        deps.ocs.for_token(token, organisation),
+        mode,
+        row.account_id,
+        bool(row.service_own),
+        identity_of(token),
+        deps.reads,
+        organisation,
+        deps.stock.parts,
+    )
 
 
 def identity_of(token: str) -> str:

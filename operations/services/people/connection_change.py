@@ -62,7 +62,9 @@ async def reach_of(ctx: Ctx, row: UpstreamRow) -> Reach:
 async def reseller_of(ctx: Ctx, token: str) -> int:
     """Whose token it is; kept for a minute, as all that is read with it."""
     deps, identity = ctx.deps, identity_of(token)
-    return await Upstream(deps.ocs.for_token(token, ctx.organisation), "own", None, False, identity, deps.reads).reseller_id()
+    return await Upstream(
+        deps.ocs.for_token(token, ctx.organisation), "own", None, False, identity, deps.reads, ctx.organisation, deps.stock.parts
+    ).reseller_id()
 
 
 def same_token(ctx: Ctx, row: UpstreamRow, token: str) -> bool:

@@ -29,7 +29,9 @@ async def look_for_account(deps: Deps, organisation: str) -> Seen | PendingReaso
     if not deps.ocs_token.strip():
         return "not_configured"
     identity = identity_of(deps.ocs_token)
-    upstream = Upstream(deps.ocs.for_token(deps.ocs_token, organisation), "managed", None, False, identity, deps.reads)
+    upstream = Upstream(
+        deps.ocs.for_token(deps.ocs_token, organisation), "managed", None, False, identity, deps.reads, organisation, deps.stock.parts
+    )
     try:
         own = await upstream.reseller_id()
         resellers = await upstream.ocs.reseller.list_reseller_account()

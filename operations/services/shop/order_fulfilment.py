@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import anyio
 
+from clients.ocs.token_places import issuing
 from operations.deps import Deps
 from operations.services.issuing.errand import Debts, WorkerErrand
 from operations.services.issuing.ledger import Order, draw
@@ -98,7 +99,7 @@ class Fulfilment:
             return row
         # A top-up takes its token by itself; without one there it would be claimed and put off over and over.
         ask = deps.pace.until_upstream if row.status == "paid" and row.top_up_of is not None else deps.pace.take_upstream
-        wait = ask(organisation)
+        wait = await ask(organisation)
         if wait is None:
             return row
         # Due as it was: it is still the first of its organisation when the next step begins.
@@ -162,10 +163,13 @@ class Fulfilment:
         deps = self._deps
         upstream = await reach_for(deps, row.organisation)
         try:
-            await find_template(upstream, row.template_id, "package_template_id")
+            with issuing():
+                await find_template(upstream, row.template_id, "package_template_id")
         except NotFound as gone:
             raise TemplateGone(gone.message) from gone
-        order = Order(row.id, await account_of_plan(upstream, row), row.template_id, patient=True)
+        with issuing():
+            account = await account_of_plan(upstream, row)
+        order = Order(row.id, account, row.template_id, patient=True)
         errand = WorkerErrand(deps, self._debts, organisation=row.organisation, operation_id=FULFIL)
         purpose = OrderPurpose(deps, row.id, row.organisation, row.lease)
         await errand.run(lambda: draw(errand, upstream, order, purpose))

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from clients.ocs.wire.package import Affected
 from operations.deps import Deps
+from operations.services.issuing.account_stock import is_free
 from operations.services.issuing.errand import Debts, WorkerErrand
 from operations.services.issuing.evidence import id_of
 from operations.services.issuing.ledger import NO_PROOF, no_network, require_in_time
 from operations.services.issuing.purpose import UNKNOWN
-from operations.services.issuing.stock import is_free
 from operations.services.network.lines import Line, find_line
 from operations.services.network.reached import Upstream
 from operations.services.network.templates import find_template
@@ -77,7 +77,7 @@ class Parcel(NamedTuple):
 
 async def add_package(deps: Deps, debts: Debts, row: OrderRow) -> None:
     """One try of a top-up that is paid, under its lease. Afterwards the row says what came of it, or when it is tried again."""
-    full = deps.pace.take_upstream(row.organisation)
+    full = await deps.pace.take_upstream(row.organisation)
     if full is not None:
         now = deps.clock.now()
         await deps.store.write(put_off, top_up=row.id, lease=row.lease or "", until=now + full.seconds, now=now, tried=False)

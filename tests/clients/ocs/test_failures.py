@@ -19,6 +19,7 @@ from clients.ocs.link import OcsLink
 from clients.ocs.places import Places
 from clients.ocs.pool import OcsPool, ocs_limits
 from clients.ocs.settings import OcsSettings
+from clients.ocs.token_places import TokenPlaces
 from registry.errors import BadRequest, Conflict, OcsError, Refusal
 from tests.clients.clock import ManualClock
 from tests.clients.ocs.upstream import URL, Answer, broken, raw, reply, upstream
@@ -250,7 +251,7 @@ async def overdue(ocs: Ocs) -> tuple[bool, bool, str | None]:
 
 
 async def test_a_call_that_finds_no_place_in_time_was_surely_not_sent() -> None:
-    there, places = upstream(), Places(1)
+    there, places = upstream(), TokenPlaces(Places(1), ManualClock())
     there.gate = anyio.Event()
     ocs = there.ocs(OcsSettings(URL, total_seconds=0.05), places=places)
     give_back = await places.take("somebody else")

@@ -10,8 +10,8 @@ import orjson
 from clients.http import Outbound, OutboundLimits
 from clients.ocs.client import Ocs
 from clients.ocs.link import OcsLink
-from clients.ocs.places import Places
 from clients.ocs.settings import OcsSettings
+from clients.ocs.token_places import TokenPlaces
 from tests.clients.clock import ManualClock
 
 URL = "https://ocs.example/ocs-custo/main/v1"
@@ -52,7 +52,7 @@ class Upstream(httpx.AsyncBaseTransport):
     def outbound(self, seconds: float = 20.0) -> Outbound:
         return Outbound(OutboundLimits(total_seconds=seconds), transport=self)
 
-    def ocs(self, settings: OcsSettings | None = None, token: str = TOKEN, places: Places | None = None) -> Ocs:
+    def ocs(self, settings: OcsSettings | None = None, token: str = TOKEN, places: TokenPlaces | None = None) -> Ocs:
         settings = settings or OcsSettings(URL, backoff_seconds=0)
         return Ocs(OcsLink(self.outbound(settings.total_seconds), settings, token, ManualClock(), places=places), settings)
 

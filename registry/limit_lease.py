@@ -1,0 +1,237 @@
+"""A process's lease on the limits that all processes share: it reports what it uses, and learns how it may count.
+
+Nothing is reported while nothing is limited, so that a process without work holds nothing and costs nothing. A process that is alone
+reports once a second, whatever it does, and counts in memory.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+from contextvars import Context
+from dataclasses import dataclass
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+from registry.clock import Clock
+from registry.errors import StoreUnavailable
+from registry.limit_report import LEASE_SECONDS, BucketLevel, BucketUse, Counting, LimitAnswer, LimitLedger, LimitReport, PlaceUse
+from registry.place_count import SharedPlaces
+from registry.shared_buckets import SharedBuckets
+
+ALONE_SECONDS = 1.0
+SHARED_SECONDS = 0.5
+SHORT_SECONDS = 0.1
+"""Between two reports: of a process that is alone, of one that is not, and of one that waits for places or for another to take note."""
+IDLE_SECONDS = 10.0
+"""A process that has counted nothing for so long gives up its lease."""
+SWEEP_SECONDS = 60.0
+MOST_BUCKETS = 500
+"""Buckets in one report."""
+TRIES = 60
+"""How often a call that needs a count asks, while another process counts alone: longer than a lease lasts."""
+
+
+class Prepared(NamedTuple):
+    """A report, and what it is about: buckets by key, places by name. `began`: monotonic seconds."""
+
+    report: LimitReport
+    began: float
+    buckets: dict[str, BucketUse]
+    places: dict[str, PlaceUse]
+
+
+@dataclass(slots=True)
+class Turn:
+    """The report under way, and the one after it."""
+
+    current: asyncio.Task[None] | None = None
+    following: asyncio.Task[None] | None = None
+
+
+class LimitLease:
+    """The lease of one process. Times are monotonic seconds; -inf: never."""
+
+    def __init__(self, ledger: LimitLedger, process: str, clock: Clock) -> None:
+        self._ledger, self._process, self._clock = ledger, process, clock
+        self.counting = Counting.NONE
+        self.is_cut_off = False
+        """The database did not take the last report."""
+        self.alone_until = self.lease_end = self.used_at = float("-inf")
+        self.buckets = SharedBuckets(self)
+        self._places: WeakValueDictionary[str, SharedPlaces] = WeakValueDictionary()
+        self._levels_due = False
+        self._levels: list[BucketLevel] | None = None
+        """Of buckets that are counted alone no more, until the database has them."""
+        self._swept = float("-inf")
+        self._turn = Turn()
+        self._keeper: asyncio.Task[None] | None = None
+        self._hurried: asyncio.Event | None = None
+
+    def places(self, name: str, limit: int) -> SharedPlaces:
+        """This process's part of a limit of calls under way at once. The name is the same in all processes, and no secret."""
+        found = self._places.get(name)
+        if found is None:
+            found = self._places[name] = SharedPlaces(name, limit, self, self._clock.monotonic)
+        return found
+
+    def touch(self, now: float) -> None:
+        """Something is counted that other processes have to know of: report, now and regularly."""
+        self.used_at = now
+        if self._keeper is None or self._keeper.done():
+            self._hurried = asyncio.Event()
+            # Of no request: its time, and what it waits for, are not this task's.
+            self._keeper = asyncio.create_task(self._keep(), context=Context())
+
+    def hurry(self) -> None:
+        """Report at once."""
+        if self._hurried is not None:
+            self._hurried.set()
+
+    async def counted(self) -> None:
+        """Report, and come back when what was spent before is counted, as far as there is any left. Raises StoreUnavailable."""
+        for _ in range(TRIES):
+            await self._report_next()
+            if self.counting is not Counting.WAITING:
+                return
+            await asyncio.sleep(SHORT_SECONDS)
+
+    async def aclose(self) -> None:
+        """Give up the lease. Raises StoreUnavailable; then it ends by itself."""
+        if self._keeper is not None and not self._keeper.done():
+            self._keeper.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._keeper
+        for task in (self._turn.current, self._turn.following):
+            if task is not None and not task.done():
+                await asyncio.wait([task])
+        if self.counting is not Counting.NONE:
+            await self._leave()
+
+    def prepare(self, *, leaving: bool = False) -> Prepared:
+        """The report of this moment. A process that ends counting alone does so here, before anybody hears of it."""
+        now, wall = self._clock.monotonic(), self._clock.now()
+        alone = self.counting is Counting.ALONE
+        levels = None
+        if alone and (leaving or self._levels_due):
+            self.alone_until = float("-inf")
+            levels = self._levels = self.buckets.levels(now, wall) if self._levels is None else self._levels
+        buckets = {} if alone and levels is None else self.buckets.uses(MOST_BUCKETS)
+        fresh = alone or now >= self.lease_end
+        uses = ((places, places.use(wall, fresh=fresh)) for places in list(self._places.values()))
+        places = {each.name: use for each, use in uses if use is not None}
+        sweeping = not alone and now - self._swept > SWEEP_SECONDS
+        self._swept = now if sweeping else self._swept
+        report = LimitReport(
+            self._process, wall, alone, levels, tuple(buckets.values()), tuple(places.values()), leaving=leaving, sweeping=sweeping
+        )
+        return Prepared(report, now, buckets, places)
+
+    def apply(self, prepared: Prepared, answer: LimitAnswer) -> None:
+        """What was answered holds from the moment of the report."""
+        now = self._clock.monotonic()
+        self._levels_due = answer.others
+        self.lease_end = prepared.began + LEASE_SECONDS
+        for key, use in prepared.buckets.items():
+            if use.name in answer.buckets:
+                self.buckets.count(key, answer.buckets[use.name], now)
+        if answer.others:
+            return
+        self._levels = None
+        before, self.counting = self.counting, answer.counting
+        if answer.counting is Counting.ALONE:
+            self.alone_until = self.lease_end
+            if before is Counting.ALONE:
+                self.buckets.settle_alone(now)
+            else:
+                self.buckets.begin_alone(answer.levels, now, self._clock.now())
+        elif before is Counting.ALONE:
+            self.alone_until = float("-inf")
+            self.buckets.forget()
+        self._grant(prepared, answer)
+
+    def _grant(self, prepared: Prepared, answer: LimitAnswer) -> None:
+        for name, use in prepared.places.items():
+            places = self._places.get(name)
+            if places is not None and name in answer.places:
+                places.grant(answer.places[name], use)
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Places that are free now, to the calls that wait."""
+        for places in list(self._places.values()):
+            if places.has_waiting:
+                places.more()
+
+    @property
+    def seconds_to_next(self) -> float:
+        """Until the next regular report."""
+        if self.counting is Counting.ALONE:
+            return ALONE_SECONDS
+        short = self.counting is Counting.WAITING or any(places.is_short for places in self._places.values())
+        return SHORT_SECONDS if short else SHARED_SECONDS
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing was counted for long, and nothing is left to be."""
+        if self._clock.monotonic() - self.used_at < IDLE_SECONDS or self.buckets.owes:
+            return False
+        return all(places.is_idle for places in self._places.values())
+
+    async def _keep(self) -> None:
+        """Report until nothing is counted any more, then leave."""
+        while True:
+            hurried = self._hurried = asyncio.Event()
+            with suppress(StoreUnavailable):  # whoever needs a count is told; here the next report is made in its time
+                await self._report_next()
+                if self.is_idle:
+                    await self._leave()
+                    if self.is_idle:
+                        return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.seconds_to_next):
+                    await hurried.wait()
+
+    async def _leave(self) -> None:
+        prepared = self.prepare(leaving=True)
+        self.counting, self.lease_end = Counting.NONE, float("-inf")
+        self._levels, self._levels_due = None, False
+        self.apply_leaving(prepared, await self._ledger.report(prepared.report))
+
+    def apply_leaving(self, prepared: Prepared, answer: LimitAnswer) -> None:
+        """The lease has been given up; what was counted with that is not counted again."""
+        now = self._clock.monotonic()
+        for key, use in prepared.buckets.items():
+            if use.name in answer.buckets:
+                self.buckets.count(key, answer.buckets[use.name], now)
+
+    def _report_next(self) -> Awaitable[None]:
+        """A report that is made after this moment; all who ask before it begins share it. It goes on when one of them hangs up."""
+        turn = self._turn
+        if turn.following is None or turn.following.done():
+            turn.following = asyncio.create_task(self._report_after(turn.current), context=Context())
+            turn.following.add_done_callback(heard)
+        return asyncio.shield(turn.following)
+
+    async def _report_after(self, before: asyncio.Task[None] | None) -> None:
+        if before is not None and not before.done():
+            await asyncio.wait([before])
+        turn = self._turn
+        turn.current, turn.following = turn.following, None
+        for _ in range(2):  # once more where it has to end counting alone
+            prepared = self.prepare()
+            try:
+                answer = await self._ledger.report(prepared.report)
+            except StoreUnavailable:
+                self.is_cut_off = True
+                self._hand_on()
+                raise
+            self.is_cut_off = False
+            self.apply(prepared, answer)
+            if not self._levels_due:
+                return
+
+
+def heard(task: asyncio.Task[None]) -> None:
+    """Its error is told to whoever waited; nobody may be left to hear it."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,191 @@
+"""An account of many more lines than the charging system lists at once: what a page of it costs, and that no line is lost."""
+
+import sqlite3
+from collections.abc import AsyncGenerator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clients.sandbox.ocs.faults import Fault
+from clients.sandbox.ocs.sandbox import Sandbox
+from clients.sandbox.ocs.seed.build import build
+from operations.services.network.account_parts import AccountParts
+from operations.services.network.line_page import line_page
+from operations.services.network.upstream import reach_for
+from tests.accounts.stage import Stage, open_stage
+from tests.world import NOON
+
+pytestmark = pytest.mark.anyio
+ACCOUNT, CAP, PATH = 8101, 100, "/v1/subscribers"
+FIRST_TIME, KNOWN = 12, 2
+
+
+@pytest.fixture(scope="module")
+def network() -> Sandbox:
+    """1140 lines in account 8101, of which one answer lists 100; each test has a copy of its own."""
+    world = build(1, int(NOON), history_days=0, lines=1400)
+    world.row_cap = CAP
+    return Sandbox(world, wall=lambda: NOON)
+
+
+@pytest.fixture
+async def stage(tmp_path: Path, network: Sandbox) -> AsyncGenerator[Stage]:
+    async with open_stage(tmp_path, network.fork()) as stage:
+        yield stage
+
+
+def expected(stage: Stage) -> list[int]:
+    """The account's lines in the order of the list."""
+    return sorted(line.id for line in stage.network.lines_of(ACCOUNT))
+
+
+async def listed(stage: Stage, **query: Any) -> tuple[list[int], str | None, int]:
+    """The lines of a page, the cursor of the next one, and how many upstream calls it took."""
+    before = len(stage.world.sandbox.calls)
+    said = await stage.managed.get(PATH, params={"fields": "subscriberId", **query})
+    assert said.status_code == 200, said.text
+    assert "incomplete" not in said.json()
+    rows = [row["subscriberId"] for row in said.json()["data"]]
+    more = "Link" in said.headers
+    return rows, str(rows[-1]) if more else None, len(stage.world.sandbox.calls) - before
+
+
+async def walked(stage: Stage, *, limit: int, most: int, **query: Any) -> list[int]:
+    """All pages of a list, each of which takes `most` upstream calls at most."""
+    found, cursor = list[int](), "0"
+    while cursor is not None:
+        rows, cursor, calls = await listed(stage, limit=limit, starting_after=cursor, **query)
+        found += rows
+        assert calls <= most, (calls, rows)
+    return found
+
+
+async def learn(stage: Stage) -> None:
+    """Pages until the parts of the account are known."""
+    await listed(stage, limit=2, starting_after=str(expected(stage)[-3]))
+
+
+async def test_a_page_of_two_takes_twelve_calls_at_first_and_two_later(stage: Stage) -> None:
+    lines = expected(stage)
+    for turn in range(7):
+        rows, cursor, calls = await listed(stage, limit=2)
+        assert (rows, cursor) == (lines[:2], str(lines[1]))
+        assert calls <= (FIRST_TIME if turn < 5 else KNOWN), turn
+
+
+async def test_every_page_of_two_takes_two_calls_once_the_parts_are_known(stage: Stage) -> None:
+    await learn(stage)
+    await each_page_is_cheap(stage, KNOWN)
+
+
+async def each_page_is_cheap(stage: Stage, most: int) -> None:
+    """Pages from all over the account, of two lines each; with them every place where a part may end."""
+    lines = expected(stage)
+    for place in sorted({*range(0, len(lines) - 2, 149), *range(98, len(lines) - 2, 200)}):
+        rows, _, calls = await listed(stage, limit=2, starting_after=str(lines[place]))
+        assert rows == lines[place + 1 : place + 3]
+        assert calls <= most, place
+
+
+async def test_what_is_known_of_an_account_outlives_the_process(stage: Stage) -> None:
+    await learn(stage)
+    world, lines = stage.world, expected(stage)
+    deps = world.pipeline.deps
+    upstream = replace(await reach_for(deps, stage.operator), parts=AccountParts(deps.store, deps.clock))
+    before = len(stage.world.sandbox.calls)
+    page = await line_page(upstream, ACCOUNT, after=lines[600], count=2)
+    assert [row.get("subscriberId") for row in page.rows] == lines[601:603]
+    assert len(stage.world.sandbox.calls) - before <= KNOWN
+
+
+async def test_ids_that_do_not_follow_the_iccids_are_listed_in_order_and_as_cheaply(stage: Stage) -> None:
+    lines = list(stage.network.lines_of(ACCOUNT))
+    for line, other in zip(lines, reversed(lines[len(lines) // 2 :]), strict=False):
+        line.imsis[-1].iccid, other.imsis[-1].iccid = other.imsis[-1].iccid, line.imsis[-1].iccid
+    await learn(stage)
+    await each_page_is_cheap(stage, KNOWN)
+
+
+async def test_lines_that_come_are_on_their_page_and_those_that_go_are_not(stage: Stage) -> None:
+    await learn(stage)
+    stranger = next(line for line in stage.network.lines_of(8103))
+    gone = list(stage.network.lines_of(ACCOUNT))[700]
+    stranger.account_id, gone.account_id = ACCOUNT, 8103
+    stage.world.clock.advance(31)
+    assert await walked(stage, limit=200, most=100) == expected(stage)
+    gone.account_id = ACCOUNT
+    stage.world.clock.advance(31)
+    assert await walked(stage, limit=200, most=100) == expected(stage)
+
+
+async def test_lines_that_were_moved_by_us_are_listed_at_once(stage: Stage) -> None:
+    line = next(line for line in stage.network.lines_of(8103) if len(line.imsis) == 1)
+    move = {"rangeType": "ICCID", "rangeStart": line.iccid, "rangeEnd": line.iccid, "destAccount": ACCOUNT}
+    await stage.own.get(PATH, params={"limit": 2, "accountId": ACCOUNT, "starting_after": str(expected(stage)[-3])})
+    said = await stage.own.post("/v1/accounts/8103/move-subscribers", json=move)
+    assert said.status_code == 200, said.text
+    found = (await stage.own.get(PATH, params={"limit": 1, "accountId": ACCOUNT, "starting_after": str(line.id - 1)})).json()["data"]
+    assert [row["subscriberId"] for row in found] == [line.id]
+
+
+async def test_a_part_that_grew_beyond_one_answer_is_read_in_smaller_ones(stage: Stage) -> None:
+    await learn(stage)
+    stage.network.row_cap = CAP // 4
+    lines = expected(stage)
+    stage.world.clock.advance(31)
+    found = list[int]()
+    for start in (0, 400, 900):
+        rows, _, _ = await listed(stage, limit=150, starting_after=str(lines[start]))
+        found += rows
+        assert rows == lines[start + 1 : start + 151]
+    assert len(found) == 450
+
+
+async def test_a_filter_reads_on_until_its_page_is_full_and_loses_none(stage: Stage) -> None:
+    lines = list(stage.network.lines_of(ACCOUNT))
+    for line in lines:
+        line.statuses[-1].status = "ACTIVE"
+    few = [lines[place] for place in (3, 41, 500, 501, 900, 1139)]
+    for line in few:
+        line.statuses[-1].status = "SUSPENDED"
+    assert await walked(stage, limit=2, most=60, status="SUSPENDED") == sorted(line.id for line in few)
+    for line in few:
+        line.name = "Somebody of one firm"
+    assert await walked(stage, limit=4, most=60, q="of one firm") == sorted(line.id for line in few)
+
+
+async def test_a_list_that_is_not_in_the_order_of_ids_is_not_taken_for_the_beginning(stage: Stage) -> None:
+    """The network lists other lines first, in order, and the lowest id is only found by the parts."""
+    lowest = next(iter(stage.network.lines_of(ACCOUNT)))
+    hidden = stage.network.lines.pop(lowest.id)
+    hidden.id = 1
+    stage.network.lines[1] = hidden  # a world lists lines in the order in which they came
+    assert (await listed(stage, limit=2))[0] == expected(stage)[:2]
+    assert await walked(stage, limit=300, most=100) == expected(stage)
+
+
+async def test_what_fails_while_the_parts_are_learned_does_not_fail_the_page(stage: Stage) -> None:
+    for fault in (Fault("listSubscriber", has_more=True), Fault("listSubscriber", code=7, times=4)):
+        stage.world.sandbox.faults.add(fault)
+    assert (await listed(stage, limit=2))[0] == expected(stage)[:2]
+
+
+async def test_a_database_of_the_release_before_keeps_nothing_and_the_process_knows_the_parts_itself(stage: Stage, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "service.db")) as database:
+        database.executescript("drop table account_listing; drop table account_part;")
+    await learn(stage)
+    await each_page_is_cheap(stage, KNOWN)
+
+
+async def test_a_number_that_the_network_does_not_search_for_reads_until_the_page_is_full(stage: Stage) -> None:
+    await learn(stage)
+    lines = expected(stage)
+    prefix = next(iter(stage.network.lines_of(ACCOUNT))).iccid[:13]
+    for q in (prefix[:8], prefix):
+        rows, cursor, calls = await listed(stage, limit=2, q=q)
+        assert rows == lines[:2] and cursor == str(lines[1])
+        assert calls <= 1 + 5, "its own search, and some parts"
+    assert await walked(stage, limit=500, most=60, q=prefix) == lines

@@ -1,0 +1,31 @@
+"""The measurements of growth: what calls leave behind, and what a full database costs."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from benchmarks import fill, growth
+from benchmarks.names import OURS_SQLITE
+from storage.migrate import upgrade
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_read_leaves_a_tenth_of_a_write_behind(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'service.db'}"
+    upgrade(url)
+    before, after = await growth.measured(url, tmp_path, 400)
+    told = growth.page(before, after, 400)
+    assert "audit_read" in told and "claim" in told
+    assert after["audit_read"] - before.get("audit_read", 0) <= 400 * growth.AIM_READ
+    assert after["audit"] - before["audit"] < after["audit_read"] - before["audit_read"]  # 12 whole rows beside 388 short ones
+
+
+async def test_every_call_is_made_in_databases_that_have_the_rows_they_say(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        urls = [fill.opened(stack, tmp_path, rows, postgres=False) for rows in (1000, 4000)]
+        samples = await fill.measured(urls, tmp_path, (1000, 4000), 1)
+    assert {sample.call for sample in samples} == set(fill.CALLS)
+    told = fill.page(samples)
+    assert told.count(OURS_SQLITE) == len(fill.CALLS) and "4000 rows" in told

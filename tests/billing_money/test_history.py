@@ -1,0 +1,54 @@
+"""A refund or a payout is made once under its key, whatever was swept since."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.billing_money.stage import Stage, open_stage
+from tests.setup.signing_up import BOTH, address_of
+from transports.history_days import SHORTEST
+from transports.retention import retention
+
+pytestmark = pytest.mark.anyio
+DAY = 86_400.0
+
+
+@pytest.fixture(params=BOTH)
+async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Stage]:
+    with address_of(request.param) as url:
+        async with open_stage(tmp_path, url=url, connected=True) as stage:
+            yield stage
+
+
+async def sweep(shop: Stage) -> None:
+    shop.world.clock.advance(31 * DAY)
+    for _ in range(2):  # the first run only closes the database to older programs
+        await retention(shop.world.store, shop.world.clock, SHORTEST).run()
+
+
+async def test_the_key_of_a_refund_and_of_a_payout_moves_money_once_and_says_so_after_a_sweep(shop: Stage) -> None:
+    made = await shop.world.charge(shop.account, 10_000, "EUR", outcome="available")
+    await shop.world.settle_payments()
+    assert (await shop.refund("r", charge=made, amount=2500)).status_code == 201
+    assert (await shop.pay_out("p", amount=1000, currency="EUR")).status_code == 201
+    for _ in range(2):
+        await sweep(shop)
+        again = [await shop.refund("r", charge=made, amount=2500), await shop.pay_out("p", amount=1000, currency="EUR")]
+        assert [(answer.status_code, answer.json()["code"]) for answer in again] == [(409, "idempotency_key_expired")] * 2
+        other = await shop.refund("r", charge=made, amount=100)
+        assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+    assert [refund.amount for refund in shop.at_processor("refunds")] == [2500]
+    assert len(shop.at_processor("payouts")) == 1
+
+
+async def test_a_refund_of_unknown_outcome_keeps_its_answer_through_every_sweep(shop: Stage) -> None:
+    made = await shop.world.charge(shop.account, 10_000, "EUR", outcome="available")
+    await shop.world.settle_payments()
+    await shop.trouble("timeout", "/v1/refunds", after=True)
+    lost = await shop.refund("r", charge=made, amount=2500)
+    assert (lost.status_code, lost.json()["code"]) == (502, "OUTCOME_UNKNOWN")
+    await sweep(shop)
+    again = await shop.refund("r", charge=made, amount=2500)
+    assert again.json().get("code") != "idempotency_key_expired"
+    assert len(shop.at_processor("refunds")) <= 1

@@ -1,0 +1,93 @@
+"""What is removed of old events and deliveries, and what a long queue's end costs."""
+
+from typing import NamedTuple
+
+import pytest
+import sqlalchemy as sa
+
+from storage.connection import Connection
+from storage.schema import DeliveryAttemptTable, DeliveryTable, EventTable
+from storage.statement import Command, Query, table
+from storage.webhooks.deliveries import ENDED_AT_ONCE, FAILED, PENDING
+from storage.webhooks.endpoints import delete_endpoint, note_failure
+from tests.clients.webhooks.receiver import receiver
+from tests.deliveries.post_office import PostOffice
+from tests.deliveries.test_worker import answers
+from transports.history_days import HistoryDays
+from transports.retention import retention
+
+pytestmark = pytest.mark.anyio
+DAY = 86_400.0
+DELIVERY, ATTEMPT, EVENT = table(DeliveryTable), table(DeliveryAttemptTable), table(EventTable)
+
+
+class Rows(NamedTuple):
+    """How many."""
+
+    rows: int
+
+
+COUNTS = {each.name: Query(Rows, sa.select(sa.func.count().label("rows")).select_from(each)) for each in (DELIVERY, ATTEMPT, EVENT)}
+IN_STATE = Query(Rows, sa.select(sa.func.count().label("rows")).where(DELIVERY.c.state == sa.bindparam("state")))
+QUEUE = Command(
+    sa.insert(DELIVERY)
+    .values({name: sa.bindparam(name) for name in ("id", "event_id", "endpoint_id", "organisation")})
+    .values(state=PENDING, attempt=0, attempts=0, due_ms=2**50, created_ms=1)
+)
+
+
+def count(connection: Connection) -> tuple[int, ...]:
+    """Deliveries, attempts, events."""
+    return tuple(row.rows for query in COUNTS.values() if (row := connection.first(query)))
+
+
+def in_state(connection: Connection, *, state: int) -> int:
+    found = connection.first(IN_STATE, state=state)
+    assert found is not None
+    return found.rows
+
+
+def queue(connection: Connection, *, endpoint: str, organisation: str, many: int) -> None:
+    rows = [
+        {"id": f"dlv_{place}", "event_id": f"evt_{place}", "endpoint_id": endpoint, "organisation": organisation} for place in range(many)
+    ]
+    connection.run_many(QUEUE, rows)
+
+
+async def test_old_events_go_with_what_was_delivered_and_never_happen_again(on_both: PostOffice) -> None:
+    office = on_both
+    async with receiver(answers(["200 OK", "500 Oops"])) as listening:
+        await office.endpoint(listening.url())
+        await office.emit("first")
+        await office.worker(chores=()).step()
+        assert await office.store.read(count) == (1, 1, 1)
+        later = await office.emit("second")
+        await office.worker(chores=()).step()
+
+        await retention(office.store, office.clock, HistoryDays(events=30)).run()  # closes the database to older programs
+        office.clock.advance(29 * DAY)
+        await retention(office.store, office.clock, HistoryDays(events=30, deliveries=7)).run()
+        assert await office.store.read(count) == (1, 1, 2)  # what is still to be sent stays
+        office.clock.advance(2 * DAY)
+        await retention(office.store, office.clock, HistoryDays(events=30, deliveries=7)).run()
+        assert await office.store.read(count) == (1, 1, 1)
+        assert [event["id"] for event in (await office.http.get("/v1/connectivity/events")).json()["data"]] == [later]
+        await office.emit("first")
+        assert await office.store.read(count) == (1, 1, 1)
+
+
+async def test_the_end_of_a_long_queue_changes_so_many_at_once_and_the_rest_in_steps(office: PostOffice) -> None:
+    endpoint, _ = await office.endpoint("http://127.0.0.1:9/")
+    many = ENDED_AT_ONCE + 600
+    await office.store.write(queue, endpoint=endpoint, organisation=office.caller.organisation, many=many)
+    await office.store.write(note_failure, endpoint=endpoint, first=0, last=0, gone=True)
+    assert await office.store.read(in_state, state=FAILED) == ENDED_AT_ONCE
+    await retention(office.store, office.clock).run()
+    assert await office.store.read(in_state, state=FAILED) == many
+
+
+async def test_the_rest_of_a_deleted_endpoint_s_long_queue_goes_when_its_time_comes(office: PostOffice) -> None:
+    endpoint, _ = await office.endpoint("http://127.0.0.1:9/")
+    await office.store.write(queue, endpoint=endpoint, organisation=office.caller.organisation, many=ENDED_AT_ONCE + 1)
+    assert await office.store.write(delete_endpoint, endpoint=endpoint, organisation=office.caller.organisation)
+    assert await office.store.read(in_state, state=PENDING) == 1

@@ -1,0 +1,151 @@
+"""Processes that share limits over one database, moved step by step: each report and each answer is a step, and any may be lost."""
+
+import sqlite3
+from dataclasses import dataclass, field
+
+from registry.limit_lease import LimitLease, Prepared
+from registry.limit_report import Counting, LimitAnswer, LimitReport, portion_of
+from registry.place_count import SharedPlaces
+from registry.throttle import Wait
+from storage.calls.limit_ledger import BUCKET, PLACE, PROCESS, count_report
+from storage.connection import Connection
+from storage.statement import sqlite_dialect
+from tests.clients.clock import ManualClock
+
+RATE, SIZE, LIMIT = 5.0, 20, 4
+
+
+class Database:
+    """The tables of the shared limits, in memory."""
+
+    def __init__(self) -> None:
+        self.raw = sqlite3.connect(":memory:", isolation_level=None)
+        for each in (PROCESS, BUCKET, PLACE):
+            columns = ", ".join(f'"{column.name}"' for column in each.columns)
+            keys = ", ".join(f'"{column.name}"' for column in each.primary_key.columns)
+            self.raw.execute(f"create table {each.name} ({columns}, primary key ({keys}))")
+        self.connection = Connection(self.raw, sqlite_dialect())
+        self.reports = 0
+
+    async def report(self, report: LimitReport) -> LimitAnswer:
+        return self.count(report)
+
+    def count(self, report: LimitReport) -> LimitAnswer:
+        """One transaction."""
+        self.reports += 1
+        self.raw.execute("begin immediate")
+        answer = count_report(self.connection, report=report)
+        self.raw.execute("commit")
+        return answer
+
+
+class SteppedLease(LimitLease):
+    """A lease whose reports a test makes."""
+
+    def touch(self, now: float) -> None:
+        self.used_at = now
+
+
+@dataclass(slots=True)
+class Process:
+    """One process, and the answer that is on its way to it."""
+
+    database: Database
+    clock: ManualClock
+    lease: SteppedLease
+    places: SharedPlaces
+    waiting: int = 0
+    excused: int = 0
+    lapsed: bool = False
+    pending: tuple[Prepared, LimitAnswer] | None = None
+
+    def ask(self) -> None:
+        """The report reaches the database."""
+        prepared = self.lease.prepare()
+        self.pending = prepared, self.database.count(prepared.report)
+
+    def hear(self) -> None:
+        """The answer reaches the process."""
+        if self.pending is not None:
+            pending, self.pending = self.pending, None
+            self.lease.apply(*pending)
+            self.lapsed = self.lapsed and self.clock.monotonic() >= self.lease.lease_end
+
+    def report(self) -> None:
+        """As many reports as it takes, and their answers."""
+        for _ in range(3):
+            self.ask()
+            self.hear()
+
+    def leave(self) -> None:
+        """The lease is given up."""
+        prepared = self.lease.prepare(leaving=True)
+        self.lease.counting = Counting.NONE
+        self.database.count(prepared.report)
+
+    def spend(self, tokens: int) -> int:
+        """How many of so many tokens it gets, without asking in between."""
+        taken = 0
+        while taken < tokens and self.lease.buckets.take("org:one", RATE, SIZE, self.clock.monotonic()) is None:
+            taken += 1
+        return taken
+
+    def look(self) -> Wait | None:
+        return self.lease.buckets.wait("org:one", RATE, SIZE, self.clock.monotonic())
+
+    def begin(self, calls: int) -> None:
+        """So many calls begin; those without a place wait."""
+        for _ in range(calls):
+            if not self.places.take():
+                self.waiting += 1
+        self.places.want(self.waiting)
+
+    def end(self) -> None:
+        """One call ends; its place goes to one that waits."""
+        if self.places.in_use:
+            self.excused = max(0, self.excused - 1)
+            self.places.give_back()
+            self.hand_on()
+
+    def hand_on(self) -> None:
+        while self.waiting and self.places.take():
+            self.waiting -= 1
+            self.places.want(self.waiting)
+
+    def note_lapse(self) -> bool:
+        """Whether its lease has ended since the last look while it counted alone; calls under way at that moment are beyond control."""
+        now = self.clock.monotonic()
+        if now < self.lease.lease_end:
+            self.lapsed = False
+            return False
+        if self.lapsed:
+            return False
+        self.lapsed, self.excused = True, self.places.in_use
+        return self.lease.counting is Counting.ALONE
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Processes on one database."""
+
+    database: Database = field(default_factory=Database)
+    clock: ManualClock = field(default_factory=ManualClock)
+    processes: list[Process] = field(default_factory=list[Process])
+    started: int = 0
+
+    def start(self) -> Process:
+        """One more process."""
+        self.started += 1
+        lease = SteppedLease(self.database, f"p{self.started}", self.clock)
+        process = Process(self.database, self.clock, lease, lease.places("network", LIMIT))
+        process.places.more = process.hand_on
+        self.processes.append(process)
+        return process
+
+    @property
+    def under_way(self) -> int:
+        """Calls, without those of processes that lost their lease while they ran."""
+        return sum(each.places.in_use - each.excused for each in self.processes)
+
+
+PORTION = portion_of(SIZE)
