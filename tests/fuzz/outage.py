@@ -84,10 +84,12 @@ async def ask(port: int, request: bytes, patience: float = PATIENCE) -> tuple[in
     return status, (time.perf_counter() - began) * 1000
 
 
-async def every(rate: float, seconds: float, begin: Callable[[int], None]) -> None:
-    """Begin something so often, on time however late the one before was."""
+async def every(rate: float, seconds: float, begin: Callable[[int], None], stop: asyncio.Event | None = None) -> None:
+    """Begin something so often, on time however late the one before was; so long, or until it is stopped."""
     begun = time.perf_counter()
     for number in range(int(rate * seconds)):
+        if stop is not None and stop.is_set():
+            return
         await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
         begin(number)
 
@@ -101,10 +103,10 @@ class Beside:
         self.statuses: dict[str, Counter[int]] = defaultdict(Counter)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def run(self, seconds: float) -> None:
-        """Ask, and wait for the last answers."""
+    async def run(self, seconds: float, stop: asyncio.Event | None = None) -> None:
+        """Ask, so long or until it is stopped, and wait for the last answers."""
         names = cycle(self._requests)
-        await every(self._rate * len(self._requests), seconds, lambda number: self._begin(next(names), number))
+        await every(self._rate * len(self._requests), seconds, lambda number: self._begin(next(names), number), stop)
         await asyncio.gather(*self._tasks)
 
     def _begin(self, name: str, number: int) -> None:

@@ -115,3 +115,8 @@ async def judged(installation: Installation, draws: Draws) -> list[str]:
     """The service has ended: time passes until all is settled, every key is asked once more, and the network's own log is read."""
     installation.house.stage.servers.port = installation.house.ports[0]
     return await finish(installation.house.stage, draws.callers, draws.errands, look=draws.look)
+
+
+def told(broken: list[str]) -> str:
+    """What a judge found, of a flood the first ones."""
+    return "".join(f"; {line[:200]}" for line in broken[:5])

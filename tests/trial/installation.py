@@ -16,7 +16,7 @@ import httpx
 from registry.clock import SystemClock
 from registry.ids import SystemIds
 from storage.store import open_store
-from tests.cli.reseller import COMMAND
+from tests.cli.reseller import COMMAND, environment
 from tests.endurance.house import LONGEST_STOP, House, opened_on, payments, process
 from tests.endurance.own_postgres import OwnPostgres, own_postgres
 from tests.endurance.people import ACCOUNT, Seller, open_for_business
@@ -59,15 +59,17 @@ class Installation:
     key: str
     """Of an organisation beside those whose eSIMs are counted."""
     stack: ExitStack
+    program: Sequence[str] = tuple(COMMAND)
+    """What is started: this release's `reseller`, or another's."""
     begun: int = 0
 
-    def start(self, name: str, program: Sequence[str] = COMMAND) -> None:
-        """A server or worker; returns when it is ready. `program`: another release's `reseller`."""
+    def start(self, name: str) -> None:
+        """A server or worker; returns when it is ready."""
         port = self.port(name)
         words = ("worker",) if port is None else ("serve", "--port", str(port))
         self.begun += 1
         folder = self.house.place / f"{name}, start {self.begun}"
-        running = self.stack.enter_context(process(words, folder, self.settings, program))
+        running = self.stack.enter_context(process(words, folder, self.settings, self.program))
         if port is None:
             until(lambda: "worker runs" in (folder / "log").read_text(), running, folder)
         else:
@@ -84,10 +86,10 @@ class Installation:
         running.send_signal(how)
         running.wait(LONGEST_STOP)
 
-    def replace(self, name: str, program: Sequence[str] = COMMAND) -> None:
+    def replace(self, name: str) -> None:
         """End one as a supervisor does, start it again, and wait until nginx would ask it again."""
         self.end(name)
-        self.start(name, program)
+        self.start(name)
         if name in SERVERS:
             time.sleep(BACK_IN_NGINX_SECONDS)
 
@@ -99,6 +101,12 @@ class Installation:
     def stopped_postgres(self) -> PostgresProcesses:
         """The database server's processes, which still run."""
         return PostgresProcesses(self.postgres.url)
+
+    def command(self, *words: str) -> str:
+        """What `reseller` prints when it has done these words with the settings of now."""
+        done = subprocess.run([*self.program, *words], cwd=self.house.place, env=environment(self.settings), capture_output=True, text=True)
+        assert done.returncode == 0, f"{' '.join(words)}: {done.stderr[-2000:]}"
+        return done.stdout
 
     async def new_keys(self, count: int) -> list[str]:
         """API keys of so many new organisations on one account."""

@@ -8,7 +8,7 @@ import asyncio
 import subprocess
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 
 import httpx
@@ -16,12 +16,16 @@ import httpx
 from tests.docs.blocks import ROOT
 from tests.fuzz.loop import say
 from tests.trial.installation import lacks
+from tests.trial.kills import kill
 from tests.trial.mixed_load import load
+from tests.trial.outages import outage
 from tests.trial.plan import Plan
 from tests.trial.proof import Proof, is_busy, missed, page, surroundings, table, write_page
+from tests.trial.replacements import replace
+from tests.trial.shared_limits import limits
 
-Trial = Callable[[Plan], Awaitable[list[Proof]]]
-TRIALS: Mapping[str, Trial] = {"load": load}
+Trial = Callable[[Plan], Coroutine[None, None, list[Proof]]]
+TRIALS: Mapping[str, Trial] = {"load": load, "kill": kill, "outage": outage, "limits": limits, "replace": replace}
 FAULTS = (AssertionError, OSError, SystemExit, httpx.HTTPError, subprocess.SubprocessError)
 """What ends a trial early; TimeoutError is an OSError."""
 PROOFS = ROOT / "docs" / "proofs.md"

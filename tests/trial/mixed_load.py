@@ -7,7 +7,7 @@ from tests.endurance.buyers import Buyers
 from tests.endurance.draws import Draws
 from tests.endurance.tally import Tally
 from tests.fuzz.outage import Beside
-from tests.trial.door import RATE, door_of, drawing, figures, judged, mixed
+from tests.trial.door import RATE, door_of, drawing, figures, judged, mixed, told
 from tests.trial.installation import installed
 from tests.trial.plan import Plan
 from tests.trial.proof import Proof
@@ -43,8 +43,3 @@ async def load(plan: Plan) -> list[Proof]:
     what = f"{plan.seconds:.0f} s of test intents, replays, reads, shop pages, live draws and paid orders"
     met = not (calls.errors() or broken or door.changed or odd(draws))
     return [Proof("load", what, reached + told(broken), "no call fails, no answer changes, all ledgers agree", met)]
-
-
-def told(broken: list[str]) -> str:
-    """What a judge found, of a flood the first ones."""
-    return "".join(f"; {line[:200]}" for line in broken[:5])
