@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -58,23 +59,28 @@ class Installation:
     seller: Seller
     key: str
     """Of an organisation beside those whose eSIMs are counted."""
+    metrics_ports: Mapping[str, int]
     stack: ExitStack
     program: Sequence[str] = tuple(COMMAND)
     """What is started: this release's `reseller`, or another's."""
     begun: int = 0
 
-    def start(self, name: str) -> None:
-        """A server or worker; returns when it is ready."""
+    def start(self, *names: str) -> None:
+        """Servers and workers; returns when they are ready."""
+        ready_when = {name: self._begin(name) for name in names}
+        for name, (running, folder, done) in ready_when.items():
+            until(done, running, folder)
+            self.house.processes[name] = running
+
+    def _begin(self, name: str) -> "tuple[subprocess.Popen[bytes], Path, Callable[[], bool]]":
+        """A process that starts, its folder, and when it is ready."""
         port = self.port(name)
         words = ("worker",) if port is None else ("serve", "--port", str(port))
         self.begun += 1
         folder = self.house.place / f"{name}, start {self.begun}"
-        running = self.stack.enter_context(process(words, folder, self.settings, self.program))
-        if port is None:
-            until(lambda: "worker runs" in (folder / "log").read_text(), running, folder)
-        else:
-            until(lambda: ready(port), running, folder)
-        self.house.processes[name] = running
+        settings = {**self.settings, "SERVICE_METRICS_PORT": str(self.metrics_ports[name])}
+        running = self.stack.enter_context(process(words, folder, settings, self.program))
+        return running, folder, partial(says_that_it_runs, folder / "log") if port is None else partial(ready, port)
 
     def port(self, name: str) -> int | None:
         """A server's; none of a worker."""
@@ -86,9 +92,9 @@ class Installation:
         running.send_signal(how)
         running.wait(LONGEST_STOP)
 
-    def replace(self, name: str) -> None:
-        """End one as a supervisor does, start it again, and wait until nginx would ask it again."""
-        self.end(name)
+    def replace(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
+        """End one, as a supervisor does or otherwise, start it again, and wait until nginx would ask it again."""
+        self.end(name, how)
         self.start(name)
         if name in SERVERS:
             time.sleep(BACK_IN_NGINX_SECONDS)
@@ -108,11 +114,11 @@ class Installation:
         assert done.returncode == 0, f"{' '.join(words)}: {done.stderr[-2000:]}"
         return done.stdout
 
-    async def new_keys(self, count: int) -> list[str]:
+    async def new_keys(self, count: int, account: int) -> list[str]:
         """API keys of so many new organisations on one account."""
         store, ids = open_store(self.postgres.url, pool=1), SystemIds(SystemClock())
         try:
-            return [(await store.write(found, ids=ids, account=ACCOUNT))[1] for _ in range(count)]
+            return [(await store.write(found, ids=ids, account=account))[1] for _ in range(count)]
         finally:
             await store.aclose()
 
@@ -123,6 +129,11 @@ def until(done: Callable[[], bool], running: "subprocess.Popen[bytes]", folder: 
     while not done():
         assert running.poll() is None and time.monotonic() < ends, f"{folder.name}: {(folder / 'log').read_text()[-2000:]}"
         time.sleep(LOOK_SECONDS)
+
+
+def says_that_it_runs(log: Path) -> bool:
+    """A worker."""
+    return "worker runs" in log.read_text()
 
 
 def ready(port: int) -> bool:
@@ -172,9 +183,9 @@ async def installed(
             **(settings or {}),
         }
         seller, key = await people(postgres.url, house)
-        made = Installation(house, postgres, proxy, upstream, told, seller, key, stack.enter_context(ExitStack()))
-        for name in (*SERVERS, *WORKERS):
-            made.start(name)
+        metrics_ports = {name: free_port() for name in (*SERVERS, *WORKERS)}
+        made = Installation(house, postgres, proxy, upstream, told, seller, key, metrics_ports, stack.enter_context(ExitStack()))
+        made.start(*SERVERS, *WORKERS)
         yield made
 
 

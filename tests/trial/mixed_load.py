@@ -7,7 +7,7 @@ from tests.endurance.buyers import Buyers
 from tests.endurance.draws import Draws
 from tests.endurance.tally import Tally
 from tests.fuzz.outage import Beside
-from tests.trial.door import RATE, door_of, drawing, figures, judged, mixed, told
+from tests.trial.door import RATE, door_of, drawing, figures, judged, mixed, told, warm_up
 from tests.trial.installation import installed
 from tests.trial.plan import Plan
 from tests.trial.proof import Proof
@@ -26,6 +26,7 @@ async def load(plan: Plan) -> list[Proof]:
     """Intents, draws, reads, pages, orders and replays."""
     async with installed(plan.place, drain=plan.drain) as made, drawing(made, plan.seed) as draws:
         door, stop = door_of(made), asyncio.Event()
+        await warm_up(made, door)
         calls = Beside(door.ask, mixed(made), RATE)
         shop = f"https://localhost:{made.front.port}/shop/{made.seller.slug}"
         buyers = Buyers(shop, Tally(), Random(plan.seed))
@@ -39,7 +40,9 @@ async def load(plan: Plan) -> list[Proof]:
         door.aclose()
         broken = [*made.house.stop(), *draws.tally.broken, *made.house.complaints(), *await judged(made, draws)]
     drawn = sum(errand.decided == "ok" for errand in draws.errands)
-    reached = f"{figures(calls)}; {drawn} live eSIMs{odd(draws)}; {buyers.served} paid orders; answers that changed: {door.changed}"
+    reached = (
+        f"{figures(calls, plan.seconds)}; {drawn} live eSIMs{odd(draws)}; {buyers.served} paid orders; answers that changed: {door.changed}"
+    )
     what = f"{plan.seconds:.0f} s of test intents, replays, reads, shop pages, live draws and paid orders"
     met = not (calls.errors() or broken or door.changed or odd(draws))
     return [Proof("load", what, reached + told(broken), "no call fails, no answer changes, all ledgers agree", met)]

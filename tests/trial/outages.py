@@ -2,20 +2,23 @@
 
 import asyncio
 import signal
+import statistics
 import time
 from collections import Counter
 from contextlib import suppress
 
+from tests.endurance.wires import Wires
 from tests.fuzz.loop import ACCOUNT, p99
 from tests.fuzz.loop_shapes import http
-from tests.fuzz.outage import AIM_MS, AIM_RETURN_SECONDS, NEEDS_IT, ORGANISATIONS, OTHERS_A_SECOND, Beside, back_again, every
-from tests.trial.door import RATE, Door, alone, door_of, failures, waits_of
-from tests.trial.installation import Installation, installed
+from tests.fuzz.outage import AIM_MS, AIM_RETURN_SECONDS, NEEDS_IT, ORGANISATIONS, OTHERS_A_SECOND, Beside, ask, back_again, every
+from tests.trial.door import RATE, Door, alone, door_of, failures, waits_of, warm_up
+from tests.trial.installation import SERVERS, Installation, installed
 from tests.trial.plan import Plan
 from tests.trial.proof import Proof
 
 HEALTH = "GET /health"
-AIM_503_SECONDS, PATIENCE = 3.0, 60.0
+AIM_503_SECONDS, AIM_READY_MS, PATIENCE = 3.0, 5.0, 60.0
+PROBE_EVERY, SCRAPE_EVERY = 0.1, 1.0
 IN_A_ROW = 20
 """So many intents without a failure: both servers have answered some."""
 
@@ -24,7 +27,7 @@ async def outage(plan: Plan) -> list[Proof]:
     """First the charging system, then the database."""
     async with installed(plan.place, drain=plan.drain) as made:
         door = door_of(made)
-        await Beside(door.ask, alone(made), RATE).run(min(5.0, plan.seconds))  # what is imported at the first call has been
+        await warm_up(made, door)
         proofs = [await charging_system(made, door, plan), await database(made, door, max(6.0, plan.seconds / 4))]
         door.aclose()
     return proofs
@@ -32,7 +35,7 @@ async def outage(plan: Plan) -> list[Proof]:
 
 async def charging_system(made: Installation, door: Door, plan: Plan) -> Proof:
     """The nginx before it is stopped, while so many calls a second need it."""
-    keys = await made.new_keys(ORGANISATIONS)
+    keys = await made.new_keys(ORGANISATIONS, ACCOUNT)
     await back_again(door.ask, keys)
     during, statuses = Beside(door.ask, alone(made), OTHERS_A_SECOND), Counter[int]()
     hanging: set[asyncio.Task[None]] = set()
@@ -67,12 +70,13 @@ async def charging_system(made: Installation, door: Door, plan: Plan) -> Proof:
 
 async def database(made: Installation, door: Door, seconds: float) -> Proof:
     """All processes of PostgreSQL are stopped."""
-    during, processes = Beside(door.ask, alone(made), RATE), made.stopped_postgres()
+    during, probes, processes = Beside(door.ask, alone(made), RATE), Probes(made), made.stopped_postgres()
     processes.stop()
     try:
-        await during.run(seconds)
+        await asyncio.gather(during.run(seconds), probes.run(seconds))
     finally:
         processes.go_on()
+        probes.aclose()
     began = time.perf_counter()
     with suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE):
@@ -82,14 +86,64 @@ async def database(made: Installation, door: Door, seconds: float) -> Proof:
     others = sum(count for status, count in total.items() if not (200 <= status < 400 or status == 503))
     health = sum(count for status, count in during.statuses[HEALTH].items() if status != 200)
     longest = waits_of(during)[-1] / 1000
+    at_health = f"{health} of /health failed; /health/ready p50 {probes.ready_ms:.1f} ms, said unready {probes.unready} times"
+    metrics = f"/metrics answered {probes.metrics} of {probes.metrics_asked}, the longest wait {probes.metrics_seconds:.1f} s"
     return Proof(
         "PostgreSQL hangs",
         f"its processes stopped for {seconds:.0f} s under {RATE * len(during.waits):.0f} calls a second",
-        f"{total[503]} of {total.total()} calls answered 503, the longest wait of any {longest:.2f} s, {others} answered otherwise wrong, "
-        f"{health} of /health failed; all answered again {back:.1f} s after its return",
-        f"503 within {AIM_503_SECONDS:.0f} s, nothing else, /health always, back within {AIM_RETURN_SECONDS:.0f} s",
-        longest <= AIM_503_SECONDS and not others and not health and total[503] > 0 and back <= AIM_RETURN_SECONDS,
+        f"{total[503]} of {total.total()} calls answered 503, the longest wait of any {longest:.2f} s, {others} answered otherwise wrong; "
+        f"{at_health}; {metrics}; all answered again {back:.1f} s after its return",
+        f"503 within {AIM_503_SECONDS:.0f} s, nothing else; /health and /metrics always; ready within {AIM_READY_MS:.0f} ms (p50); "
+        f"back within {AIM_RETURN_SECONDS:.0f} s",
+        longest <= AIM_503_SECONDS and not (others or health) and total[503] > 0 and back <= AIM_RETURN_SECONDS and probes.good(),
     )
+
+
+class Probes:
+    """What a load balancer and Prometheus ask each server for, past nginx."""
+
+    def __init__(self, made: Installation) -> None:
+        self._ready = [Wires(port) for port in made.house.ports]
+        self._metrics = [made.metrics_ports[name] for name in SERVERS]
+        self.waits: list[float] = []
+        self.unready = self.wrong = self.metrics = self.metrics_asked = 0
+        self.metrics_seconds = 0.0
+
+    @property
+    def ready_ms(self) -> float:
+        """Half of the answers of /health/ready were there sooner."""
+        return statistics.median(self.waits)
+
+    def good(self) -> bool:
+        """Whether all were answered, and in time."""
+        return not self.wrong and self.unready > 0 and self.ready_ms <= AIM_READY_MS and self.metrics == self.metrics_asked > 0
+
+    async def run(self, seconds: float) -> None:
+        """So long."""
+        scraping = asyncio.gather(*(self._scrape(port, time.perf_counter() + seconds) for port in self._metrics))
+        ends = time.perf_counter() + seconds
+        while time.perf_counter() < ends:
+            for wires in self._ready:
+                began = time.perf_counter()
+                status = (await wires.ask(http("GET", "/health/ready"))).status
+                self.waits.append((time.perf_counter() - began) * 1000)
+                self.unready += status == 503
+                self.wrong += status not in (200, 503)
+            await asyncio.sleep(PROBE_EVERY)
+        await scraping
+
+    async def _scrape(self, port: int, ends: float) -> None:
+        while time.perf_counter() < ends:
+            status, waited = await ask(port, http("GET", "/metrics"))
+            self.metrics_asked += 1
+            self.metrics += status == 200
+            self.metrics_seconds = max(self.metrics_seconds, waited / 1000)
+            await asyncio.sleep(SCRAPE_EVERY)
+
+    def aclose(self) -> None:
+        """Hang up."""
+        for wires in self._ready:
+            wires.aclose()
 
 
 async def answered_in_a_row(made: Installation, door: Door) -> None:

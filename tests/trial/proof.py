@@ -57,9 +57,9 @@ python3 ./run trial --write
 
 Every trial has an installation of its own: PostgreSQL, two servers and two workers with the settings of production, nginx in front of both
 with the file of [ops](../ops/nginx.conf), and the simulated charging system and payment processor behind TLS of an authority of one's own.
-Two settings are not production's: webhooks may reach this machine, where their receivers are, and there is no burst limit except where it is
-tried. `--seconds` scales the long trials, `--only` chooses. The command needs nginx, and PostgreSQL of the development packages; what it
-lacks, it says. It ends with 1 when an aim is missed.
+Two settings are not production's: webhooks may reach this machine, where their receivers are, and there is no burst limit except where one
+is tried. `--seconds` scales the long trials, `--only` chooses. The command needs nginx, and PostgreSQL of the development packages; it ends
+with 2 and says what it lacks, and with 1 when an aim is missed.
 
 A call has failed when it had no answer, or one of 400 and more. nginx sends a POST that has reached a server to no other one: a caller
 whose server is killed meanwhile has no answer, and calls again with the same key.
