@@ -1,5 +1,6 @@
 """An installation as production has it: PostgreSQL, two servers, two workers, nginx in front, and simulated systems behind TLS."""
 
+import asyncio
 import os
 import platform
 import signal
@@ -186,6 +187,7 @@ async def installed(
         metrics_ports = {name: free_port() for name in (*SERVERS, *WORKERS)}
         made = Installation(house, postgres, proxy, upstream, told, seller, key, metrics_ports, stack.enter_context(ExitStack()))
         made.start(*SERVERS, *WORKERS)
+        await asyncio.sleep(BACK_IN_NGINX_SECONDS)  # the processor's first events came before there were servers
         yield made
 
 
