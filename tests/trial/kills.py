@@ -80,7 +80,7 @@ async def kill(plan: Plan) -> list[Proof]:
     crashes = ", ".join(f"{name} {count} x" for name, count in sorted(ended.items()))
     drawn, errors = sum(errand.decided == "ok" for errand in draws.errands), calls.errors()
     reached = (
-        f"{drawn} eSIMs of {len(draws.errands)} keys drawn (the rest found an empty stock), {count.doubles} doubles, {count.losses} losses, "
+        f"{drawn} eSIMs for {len(draws.errands)} keys (one stock is soon empty), {count.doubles} doubles, {count.losses} losses, "
         f"{count.open} unknown until a person looks, {count.changed + door.changed} answers changed"
     )
     beside = f"; of {sum(map(len, calls.waits.values()))} calls beside {door.again} were made again, {errors} failed{failures(calls)}"

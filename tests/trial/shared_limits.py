@@ -52,11 +52,12 @@ async def limits(plan: Plan) -> list[Proof]:
             door.aclose()
     bound = math.floor(rate_bound(RATE, SIZE, took, len(SERVERS)))
     wrong = {status: count for status, count in paced.items() if status not in (200, 429)}
+    a_second = (paced[200] - SIZE) / took
     return [
         Proof(
             "burst limit of a tier",
             f"one organisation asks two servers as fast as it can for {took:.1f} s; {RATE} calls a second, burst {SIZE}",
-            f"{paced[200]} let through, {(paced[200] - SIZE) / took:.0f} a second after the burst; {paced[429]} refused, {sum(wrong.values())} failed {wrong or ''}",
+            f"{paced[200]} let through, {a_second:.0f} a second after the burst; {paced[429]} refused, {sum(wrong.values())} failed",
             f"at most {bound}: the burst, {RATE} a second, and a portion of {portion_of(SIZE):g} for each server",
             paced[200] <= bound and not wrong and paced[429] > 0,
         ),
