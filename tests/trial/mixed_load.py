@@ -40,7 +40,7 @@ async def load(plan: Plan) -> list[Proof]:
         broken = [*made.house.stop(), *draws.tally.broken, *made.house.complaints(), *await judged(made, draws)]
     drawn = sum(errand.decided == "ok" for errand in draws.errands)
     sold = f"{drawn} live eSIMs{odd(draws.tally)}; {buyers.served} paid orders{odd(visits)}"
-    reached = f"{figures(calls, plan.seconds)}; {drawn} live eSIMs{odd(draws.tally)}; {buyers.served} paid orders; answers that changed: {door.changed}"
+    reached = f"{figures(calls, plan.seconds)}; {sold}; answers that changed: {door.changed}"
     what = f"{plan.seconds:.0f} s of test intents, replays, reads, shop pages, live draws and paid orders"
     met = not (calls.errors() or broken or door.changed or odd(draws.tally) or odd(visits) or not buyers.served)
     return [Proof("load", what, reached + told(broken), "no call fails, no answer changes, all ledgers agree", met)]
