@@ -28,7 +28,7 @@ from tests.proxies.front import NGINX, Front, front, proxying, whole_nginx_file
 from tests.stopped_postgres import PostgresProcesses, children
 
 SERVERS, WORKERS = ("server 1", "server 2"), ("worker 1", "worker 2")
-START_SECONDS, LOOK_SECONDS = 60.0, 0.05
+START_SECONDS, LOOK_SECONDS = 180.0, 0.05
 BACK_IN_NGINX_SECONDS = 2.2
 """After an unanswered connection nginx leaves a server alone for 2 s."""
 SITE = """server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {public}; ssl_certificate_key {private};
