@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import fill, growth
+from benchmarks.fill import CALLS, opened
+from benchmarks.fill import measured as calls_measured
+from benchmarks.fill import page as calls_page
+from benchmarks.growth import AIM_READ
+from benchmarks.growth import measured as growth_measured
+from benchmarks.growth import page as growth_page
 from benchmarks.names import OURS_SQLITE
 from storage.migrate import upgrade
 
@@ -15,17 +20,17 @@ pytestmark = pytest.mark.anyio
 async def test_a_read_leaves_a_tenth_of_a_write_behind(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'service.db'}"
     upgrade(url)
-    before, after = await growth.measured(url, tmp_path, 400)
-    told = growth.page(before, after, 400)
+    before, after = await growth_measured(url, tmp_path, 400)
+    told = growth_page(before, after, 400)
     assert "audit_read" in told and "claim" in told
-    assert after["audit_read"] - before.get("audit_read", 0) <= 400 * growth.AIM_READ
+    assert after["audit_read"] - before.get("audit_read", 0) <= 400 * AIM_READ
     assert after["audit"] - before["audit"] < after["audit_read"] - before["audit_read"]  # 12 whole rows beside 388 short ones
 
 
 async def test_every_call_is_made_in_databases_that_have_the_rows_they_say(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        urls = [fill.opened(stack, tmp_path, rows, postgres=False) for rows in (1000, 4000)]
-        samples = await fill.measured(urls, tmp_path, (1000, 4000), 1)
-    assert {sample.call for sample in samples} == set(fill.CALLS)
-    told = fill.page(samples)
-    assert told.count(OURS_SQLITE) == len(fill.CALLS) and "4000 rows" in told
+        urls = [opened(stack, tmp_path, rows, postgres=False) for rows in (1000, 4000)]
+        samples = await calls_measured(urls, tmp_path, (1000, 4000), 1)
+    assert {sample.call for sample in samples} == set(CALLS)
+    told = calls_page(samples)
+    assert told.count(OURS_SQLITE) == len(CALLS) and "4000 rows" in told

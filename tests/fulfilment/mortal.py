@@ -1,12 +1,12 @@
 """A store whose process dies at one of its commits: right before it, or right after."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
 from registry.errors import StoreUnavailable
 from storage.connection import Connection
 from storage.store import Store
+from tests.wrapped_store import WrappedStore
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -16,20 +16,12 @@ class Killed(BaseException):
     """The process is no more: nothing catches this."""
 
 
-@dataclass(slots=True)
-class Mortal:
+class Mortal(WrappedStore):
     """Dies at the commit `at`, counted from 0; `after`: that one is still written. Nothing is read or written afterwards."""
 
-    store: Store
-    at: int
-    after: bool
-    commits: int = 0
-    dead: bool = False
-
-    @property
-    def dialect_name(self) -> str:
-        """As the real one's."""
-        return self.store.dialect_name
+    def __init__(self, store: Store, at: int, after: bool) -> None:
+        super().__init__(store)
+        self.at, self.after, self.commits, self.dead = at, after, 0, False
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """While it lives."""
@@ -56,22 +48,12 @@ class Mortal:
         """The real one is somebody else's."""
 
 
-@dataclass(slots=True)
-class Forgetful:
+class Forgetful(WrappedStore):
     """Does not take the commits with these numbers."""
 
-    store: Store
-    refused: set[int]
-    commits: int = 0
-
-    @property
-    def dialect_name(self) -> str:
-        """As the real one's."""
-        return self.store.dialect_name
-
-    async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As the real one."""
-        return await self.store.read(fn, *args, **kwargs)
+    def __init__(self, store: Store, refused: set[int]) -> None:
+        super().__init__(store)
+        self.refused, self.commits = refused, 0
 
     async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Unless its number is up."""

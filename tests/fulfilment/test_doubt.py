@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
 import pytest
@@ -12,6 +11,7 @@ from storage.calls.replicas import renew
 from storage.connection import Connection
 from storage.store import Store
 from tests.fulfilment.floor import MINUTE, Floor
+from tests.wrapped_store import WrappedStore
 
 pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
@@ -19,23 +19,12 @@ T = TypeVar("T")
 MOST_COMMITS = 12
 
 
-@dataclass(slots=True)
-class Doubtful:
+class Doubtful(WrappedStore):
     """Is away right after the commit `at`, which it took, and for some commits more, which it does not take."""
 
-    store: Store
-    at: int
-    away: int
-    commits: int = 0
-
-    @property
-    def dialect_name(self) -> str:
-        """As the real one's."""
-        return self.store.dialect_name
-
-    async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As the real one."""
-        return await self.store.read(fn, *args, **kwargs)
+    def __init__(self, store: Store, at: int, away: int) -> None:
+        super().__init__(store)
+        self.at, self.away, self.commits = at, away, 0
 
     async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Whoever asks is not told of the one that counts."""

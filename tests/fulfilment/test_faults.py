@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
 import pytest
@@ -17,6 +16,7 @@ from storage.shop.orders import ORDER
 from storage.statement import Command
 from tests.fulfilment.floor import BUYER, Floor
 from tests.issuance.road import Gate
+from tests.wrapped_store import WrappedStore
 
 pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
@@ -30,28 +30,19 @@ def blank(connection: Connection, *, order: str, currency: str = "EUR") -> None:
     connection.run(BLANK, named=order, of=currency)
 
 
-@dataclass(slots=True)
-class Absent:
+class Absent(WrappedStore):
     """A store that is away once: when the first eSIM is there."""
 
-    floor: Floor
-    was_away: bool = False
-
-    @property
-    def dialect_name(self) -> str:
-        """As the real one's."""
-        return self.floor.deps.store.dialect_name
-
-    async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As the real one."""
-        return await self.floor.deps.store.read(fn, *args, **kwargs)
+    def __init__(self, floor: Floor) -> None:
+        super().__init__(floor.deps.store)
+        self.floor, self.was_away = floor, False
 
     async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """As the real one, but for that once."""
         if self.floor.draws() and not self.was_away:
             self.was_away = True
             raise StoreUnavailable("the database is away")
-        return await self.floor.deps.store.write(fn, *args, **kwargs)
+        return await self.store.write(fn, *args, **kwargs)
 
     async def aclose(self) -> None:
         """The real one is somebody else's."""

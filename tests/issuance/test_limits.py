@@ -17,6 +17,7 @@ from storage.connection import Connection
 from storage.store import Store
 from tests.issuance.stage import ACCOUNT, INTENTS, PLAN, open_stage
 from tests.world import World, open_world
+from tests.wrapped_store import WrappedStore
 
 pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
@@ -54,27 +55,18 @@ async def test_a_call_that_is_given_up_at_any_moment_never_leaves_its_key_busy(t
         stage.world.faults.clear()  # a call that is cancelled is a fault of ours at the door
 
 
-class Outage:
+class Outage(WrappedStore):
     """A store that takes no write for a while."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self.down, self.written = store, True, 0
-
-    @property
-    def dialect_name(self) -> str:
-        return self._store.dialect_name
-
-    async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._store.read(fn, *args, **kwargs)
+        super().__init__(store)
+        self.down, self.written = True, 0
 
     async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self.down:
             raise StoreUnavailable("The disk is full; nothing was done")
         self.written += 1
-        return await self._store.write(fn, *args, **kwargs)
-
-    async def aclose(self) -> None:
-        await self._store.aclose()
+        return await self.store.write(fn, *args, **kwargs)
 
 
 async def test_an_outage_leaves_no_more_behind_than_it_may(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from tests.databases import migrated_sqlite
 from tests.mail.office import open_server
 from tests.setup.signing_up import BOTH, address_of
 from tests.world import CountingIds, SettableClock
+from tests.wrapped_store import WrappedStore
 from transports.postman import BATCH, RETRIES, Postman
 
 pytestmark = pytest.mark.anyio
@@ -258,24 +259,18 @@ async def test_a_mail_that_is_under_way_when_the_service_stops_is_finished_and_n
     assert office.recipients == ["ada@fjord.example"] and await desk.left() == []
 
 
-class Forgetful:
+class Forgetful(WrappedStore):
     """A store that is away for the first time a mail is to be dropped."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self.failures = store, 1
-        self.dialect_name = store.dialect_name
-
-    async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._store.read(fn, *args, **kwargs)
+        super().__init__(store)
+        self.failures = 1
 
     async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         if fn is drop_mail and self.failures:
             self.failures -= 1
             raise StoreUnavailable("the database cannot be reached")
-        return await self._store.write(fn, *args, **kwargs)
-
-    async def aclose(self) -> None:
-        await self._store.aclose()
+        return await self.store.write(fn, *args, **kwargs)
 
 
 async def test_a_mail_whose_row_could_not_be_dropped_is_not_sent_again(desk: Desk) -> None:

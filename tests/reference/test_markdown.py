@@ -46,7 +46,7 @@ Light.
 | 421 | `misdirected_request` | The Host header names a host this server does not serve. |
 | 431 | `headers_too_large` | More header bytes than the server takes. |
 | 500 | `internal` | A fault of ours; the request id is all the caller gets. |
-| 503 | `store_unavailable` | The database is busy, full or gone; nothing was done. |
+| 503 | `store_unavailable` | The database is busy, full or gone; nothing was done, unless the error says that this is not known. |
 """)
 
 
@@ -131,6 +131,7 @@ Answer:
 | 408 | `request_timeout` | The client took too long to send its request. |
 | 409 | `organization_required` | You belong to no organisation, and this acts for one. |
 | 409 | `idempotency_key_reused` | The key was used before, with other input. |
+| 409 | `idempotency_key_expired` | The key was used long ago and its answer is not kept any more; nothing was done now. |
 | 409 | `idempotency_in_progress` | An earlier call with the key is still running. |
 | 409 | `colour_taken` | The colour is taken. |
 | 413 | `body_too_large` | More bytes than the operation takes. |

@@ -26,6 +26,7 @@ from storage.shop.orders import ORDER, NewOrder, find_order, insert_order
 from storage.statement import Command, Query, table
 from storage.store import Store
 from storage.webhooks.endpoints import insert_endpoint, rotate_secret
+from tests.wrapped_store import WrappedStore
 
 pytestmark = pytest.mark.anyio
 P = ParamSpec("P")
@@ -53,12 +54,12 @@ def keyring(*names: str) -> Keyring:
 OLD, BOTH, NEW = keyring("old"), keyring("new", "old"), keyring("new")
 
 
-class Between:
+class Between(WrappedStore):
     """A store beside which somebody else does something: once, after the first read."""
 
     def __init__(self, store: Store, act: Callable[[], Awaitable[object]]) -> None:
-        self.store, self.act, self.done = store, act, False
-        self.dialect_name = store.dialect_name
+        super().__init__(store)
+        self.act, self.done = act, False
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         found = await self.store.read(fn, *args, **kwargs)
@@ -66,12 +67,6 @@ class Between:
             self.done = True
             await self.act()
         return found
-
-    async def write(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.store.write(fn, *args, **kwargs)
-
-    async def aclose(self) -> None:
-        await self.store.aclose()
 
 
 class Dying(Between):

@@ -7,6 +7,8 @@ revision = "0018"
 down_revision = "0017"
 expands = True
 
+REAL: sa.Double[float] = sa.Double()
+
 
 def upgrade() -> None:
     op.create_table(
@@ -16,8 +18,8 @@ def upgrade() -> None:
         sa.Column("account_id", sa.BigInteger(), primary_key=True, autoincrement=False),
         sa.Column("lines", sa.Integer(), nullable=False),
         sa.Column("complete", sa.Integer(), nullable=False),
-        sa.Column("read", sa.Double(), nullable=False),
-        sa.Column("checked", sa.Double(), nullable=False),
+        sa.Column("read", REAL, nullable=False),
+        sa.Column("checked", REAL, nullable=False),
     )
     op.create_index("ix_account_listing_checked", "account_listing", ["checked"])
     op.create_table(
@@ -29,8 +31,8 @@ def upgrade() -> None:
         sa.Column("lowest", sa.BigInteger(), nullable=False),
         sa.Column("highest", sa.BigInteger(), nullable=False),
         sa.Column("lines", sa.Integer(), nullable=False),
-        sa.Column("read", sa.Double(), nullable=False),
-        sa.Column("changed", sa.Double(), nullable=False),
+        sa.Column("read", REAL, nullable=False),
+        sa.Column("changed", REAL, nullable=False),
         sa.Column("members", sa.Text(), nullable=False),
     )
 

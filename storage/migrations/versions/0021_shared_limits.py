@@ -7,20 +7,22 @@ revision = "0021"
 down_revision = "0020"
 expands = True
 
+REAL: sa.Double[float] = sa.Double()
+
 
 def upgrade() -> None:
     op.create_table(
         "limit_process",
         sa.Column("id", sa.Text, primary_key=True),
-        sa.Column("lease_end", sa.Double, nullable=False),
+        sa.Column("lease_end", REAL, nullable=False),
         sa.Column("alone", sa.Integer, nullable=False),
     )
     op.create_table(
         "limit_bucket",
         sa.Column("name", sa.Text, primary_key=True),
-        sa.Column("tokens", sa.Double, nullable=False),
-        sa.Column("at", sa.Double, nullable=False),
-        sa.Column("full_at", sa.Double, nullable=False),
+        sa.Column("tokens", REAL, nullable=False),
+        sa.Column("at", REAL, nullable=False),
+        sa.Column("full_at", REAL, nullable=False),
     )
     op.create_table(
         "limit_place",
@@ -28,7 +30,7 @@ def upgrade() -> None:
         sa.Column("process", sa.Text, primary_key=True),
         sa.Column("held", sa.Integer, nullable=False),
         sa.Column("wanted", sa.Integer, nullable=False),
-        sa.Column("since", sa.Double, nullable=False),
+        sa.Column("since", REAL, nullable=False),
     )
 
 
