@@ -10,7 +10,18 @@ from contextlib import suppress
 from tests.endurance.wires import Wires
 from tests.fuzz.loop import ACCOUNT, p99
 from tests.fuzz.loop_shapes import http
-from tests.fuzz.outage import AIM_MS, AIM_RETURN_SECONDS, NEEDS_IT, ORGANISATIONS, OTHERS_A_SECOND, Beside, ask, back_again, every
+from tests.fuzz.outage import (
+    AIM_MS,
+    AIM_RETURN_SECONDS,
+    NEEDS_IT,
+    ORGANISATIONS,
+    OTHERS_A_SECOND,
+    QUIET_SECONDS,
+    Beside,
+    ask,
+    back_again,
+    every,
+)
 from tests.trial.door import RATE, Door, alone, door_of, failures, waits_of, warm_up
 from tests.trial.installation import SERVERS, Installation, installed
 from tests.trial.plan import Plan
@@ -37,6 +48,8 @@ async def charging_system(made: Installation, door: Door, plan: Plan) -> Proof:
     """The nginx before it is stopped, while so many calls a second need it."""
     keys = await made.new_keys(ORGANISATIONS, ACCOUNT)
     await back_again(door.ask, keys)
+    before = Beside(door.ask, alone(made), OTHERS_A_SECOND)
+    await before.run(min(QUIET_SECONDS, plan.seconds))
     during, statuses = Beside(door.ask, alone(made), OTHERS_A_SECOND), Counter[int]()
     hanging: set[asyncio.Task[None]] = set()
 
@@ -56,7 +69,8 @@ async def charging_system(made: Installation, door: Door, plan: Plan) -> Proof:
     back = await back_again(door.ask, keys)
     await asyncio.gather(*hanging)
     waits = waits_of(during)
-    beside = f"beside it {len(waits)} calls, {during.errors()} failed{failures(during)}, p99 {p99(waits):.0f} ms"
+    times = f"p99 {p99(waits):.0f} ms (before it {p99(waits_of(before)):.0f} ms)"
+    beside = f"beside it {len(waits)} calls, {during.errors()} failed{failures(during)}, {times}"
     health = f"/health p99 {p99(sorted(during.waits[HEALTH])):.0f} ms"
     need = " ".join(f"{status}:{count}" for status, count in sorted(statuses.items()))
     return Proof(
