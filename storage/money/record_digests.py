@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
+import orjson
 import sqlalchemy as sa
 
 from storage.connection import Connection
-from storage.listed import listed, packed
 from storage.money.money_tables import CallRecordDigestTable
-from storage.statement import Command, Dialect, Query, table
+from storage.statement import Command, Dialect, Query, Value, table
 
 DIGEST = table(CallRecordDigestTable)
 REVISION = "0023"
@@ -34,9 +34,23 @@ class DigestOffset(NamedTuple):
     offset: int
 
 
-def digest_of(organisation: str, event: str) -> bytes:
-    """What an id is found by. Neither text holds a line feed."""
-    return blake2b(f"{organisation}\n{event}".encode(), digest_size=SIZE).digest()
+def digests_of(organisation: str, events: Sequence[str]) -> list[bytes]:
+    """What ids of an organisation are found by. None of the texts holds a line feed."""
+    start = blake2b(f"{organisation}\n".encode(), digest_size=SIZE)
+    digests: list[bytes] = []
+    for event in events:
+        digest = start.copy()
+        digest.update(event.encode())
+        digests.append(digest.digest())
+    return digests
+
+
+def offset_rows(dialect: Dialect) -> sa.Subquery:
+    """The bound offsets, as a table: a plain JSON array, which is read in half the time of an array of rows."""
+    given = sa.bindparam("offsets", type_=sa.Text)
+    rows = sa.func.json_each(given) if dialect.name == "sqlite" else sa.func.json_array_elements_text(sa.cast(given, sa.JSON))
+    value = rows.table_valued("value", name="rows").c.value
+    return sa.select((value if dialect.name == "sqlite" else sa.cast(value, sa.Integer)).label("offset")).subquery("given")
 
 
 def digest_at(offset: sa.ColumnElement[int]) -> sa.ColumnElement[bytes]:
@@ -46,14 +60,14 @@ def digest_at(offset: sa.ColumnElement[int]) -> sa.ColumnElement[bytes]:
 
 def inserting_digests(dialect: Dialect) -> sa.Executable:
     """Insert the digests that begin at the offsets."""
-    given = listed(dialect, "offsets", "given", offset=sa.Integer)
+    given = offset_rows(dialect)
     rows = sa.select(digest_at(given.c.offset)).order_by(given.c.offset)
     return dialect.insert(DIGEST).from_select(["digest"], rows).on_conflict_do_nothing(index_elements=["digest"])
 
 
 def finding_digests(dialect: Dialect) -> sa.Executable:
     """The offsets whose digests are stored."""
-    given = listed(dialect, "offsets", "given", offset=sa.Integer)
+    given = offset_rows(dialect)
     return sa.select(given.c.offset).join_from(given, DIGEST, DIGEST.c.digest == digest_at(given.c.offset))
 
 
@@ -61,19 +75,18 @@ INSERT = Command(inserting_digests)
 FIND = Query(DigestOffset, finding_digests)
 
 
-def offsets_of(count: int) -> str:
-    """The offsets of so many digests, as a value to bind."""
-    return packed([[1 + place * SIZE] for place in range(count)])
+def bound(digests: Sequence[bytes]) -> dict[str, Value]:
+    """The digests as values to bind."""
+    return {"digests": b"".join(digests), "offsets": orjson.dumps(list(range(1, len(digests) * SIZE, SIZE))).decode()}
 
 
-def insert_digests(connection: Connection, *, records: Sequence[RecordKey]) -> None:
-    """Remember the ids of records for ever."""
-    digests = sorted(digest_of(*record) for record in records)
-    connection.run(INSERT, digests=b"".join(digests), offsets=offsets_of(len(digests)))
+def insert_digests(connection: Connection, *, organisation: str, events: Sequence[str]) -> None:
+    """Remember ids of an organisation for ever."""
+    connection.run(INSERT, **bound(sorted(digests_of(organisation, events))))
 
 
 def removed_ids(connection: Connection, *, organisation: str, events: Sequence[str]) -> list[str]:
     """Those of the ids whose records were stored once and removed."""
-    digests = b"".join([digest_of(organisation, event) for event in events])
-    found = connection.all(FIND, digests=digests, offsets=offsets_of(len(events)))
-    return [events[row.offset // SIZE] for row in found]
+    ids = dict(zip(digests_of(organisation, events), events, strict=True))
+    digests = sorted(ids)  # neighbours are in the same page
+    return [ids[digests[row.offset // SIZE]] for row in connection.all(FIND, **bound(digests))]

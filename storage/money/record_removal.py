@@ -153,5 +153,9 @@ def remove_records(connection: Connection, *, records: Sequence[RecordKey], now:
     if not older_are_gone(connection, now=now, revision=REVISION):
         return 0
     removed = connection.all(REMOVE, records=packed([tuple(record) for record in records]))
-    insert_digests(connection, records=removed)
+    by_organisation: dict[str, list[str]] = {}
+    for record in removed:
+        by_organisation.setdefault(record.organisation, []).append(record.event)
+    for organisation, events in by_organisation.items():
+        insert_digests(connection, organisation=organisation, events=events)
     return len(removed)
