@@ -277,7 +277,7 @@ class Month:
         """What a new invoice of these SIMs, or of all, has to bill."""
         standing = [each for each in self.invoices.values() if each.stands and (sims is not None or each.selected)]
         rest = {sim: many - sum(each.lines.get(sim, 0) for each in standing) for sim, many in self.used.items()}
-        return {sim: many for sim, many in rest.items() if many and (sims is None or sim in sims)}
+        return {sim: many for sim, many in rest.items() if many > 0 and (sims is None or sim in sims)}
 
 
 @dataclass
