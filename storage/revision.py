@@ -29,6 +29,7 @@ REVISIONS = (
     "0019",
     "0020",
     "0021",
+    "0023",
 )  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
 SPOKEN = frozenset(REVISIONS[-2:])

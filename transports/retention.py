@@ -19,6 +19,7 @@ from storage.issuing.stock import sweep_looks
 from storage.mail import sweep_mails
 from storage.money.connect_states import sweep_states
 from storage.money.payment_events import sweep_payment_events
+from storage.money.record_removal import sweep_call_records
 from storage.network.account_parts import sweep_parts
 from storage.people.authorizations import sweep_authorizations
 from storage.people.browser_sessions import sweep_sessions
@@ -83,7 +84,10 @@ async def forget_calls(store: Store, now: float) -> None:
 
 
 async def forget_history(store: Store, now: float, days: HistoryDays) -> None:
-    """The audit log, stored answers, issuances, intents, events and deliveries. The keys of all that draws or pays stay for ever."""
+    """The audit log, stored answers, issuances, intents, events, deliveries and call records.
+
+    The keys of all that draws, pays or is billed stay for ever.
+    """
     await swept(store, give_up_rest, before=now)
     await forget_older(store, sweep_audit, now, days.audit)
     await forget_reads(store, now, days.audit)
@@ -93,6 +97,8 @@ async def forget_history(store: Store, now: float, days: HistoryDays) -> None:
     await forget_older(store, sweep_intents, now, days.intents)
     await forget_older(store, sweep_deliveries, now, days.deliveries)
     await forget_older(store, partial(sweep_events, now=now), now, days.events)
+    if days.call_records:
+        await sweep_call_records(store, days=days.call_records, now=now)
 
 
 async def forget_reads(store: Store, now: float, days: int) -> None:

@@ -45,6 +45,12 @@ class DrawnBy(NamedTuple):
     iccid: str | None
 
 
+class SchemaRevision(NamedTuple):
+    """A schema revision."""
+
+    revision: str
+
+
 class Digest(NamedTuple):
     """A key that is there."""
 
@@ -69,6 +75,10 @@ CLOSE = Command(
     sa.update(STEP)
     .where(STEP.c.revision >= sa.bindparam("revision", type_=sa.Text), STEP.c.works_from < sa.bindparam("revision", type_=sa.Text))
     .values(works_from=sa.bindparam("revision", type_=sa.Text))
+)
+CLOSED = Query(
+    SchemaRevision,
+    sa.select(STEP.c.revision).where(STEP.c.works_from >= sa.bindparam("revision", type_=sa.Text)).limit(1),
 )
 # An unknown outcome keeps its claim until somebody settles it.
 HAS_AGED = (
@@ -125,15 +135,20 @@ def is_expired(connection: Connection, *, organisation: str, operation: str, key
     return connection.first(FIND, digest=digest_of(organisation, operation, key)) is not None
 
 
-def older_are_gone(connection: Connection, *, now: float) -> bool:
-    """Whether no program runs, or will start, that does not know the small tables. `now`: Unix seconds.
+def older_are_gone(connection: Connection, *, now: float, revision: str = REVISION) -> bool:
+    """Whether no program runs, or will start, that does not know the small tables of `revision`. `now`: Unix seconds.
 
     Choice: the first call closes the database to such programs and says no. One that had just looked whether it may start is a running
     process by the next call, a minute later.
     """
-    if connection.run(CLOSE, revision=REVISION):
+    if connection.run(CLOSE, revision=revision):
         return False
-    return all_know(connection, revision=REVISION, now=now)
+    return is_closed(connection, revision=revision) and all_know(connection, revision=revision, now=now)
+
+
+def is_closed(connection: Connection, *, revision: str) -> bool:
+    """Whether only programs that know `revision` may start: no where the schema is older, and before anything was to be removed."""
+    return connection.first(CLOSED, revision=revision) is not None
 
 
 def sweep_answers(connection: Connection, *, before: float, most: int, now: float) -> int:
