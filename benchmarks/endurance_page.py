@@ -69,9 +69,11 @@ def of_engine(facts: Mapping[str, Any], rows: Sequence[Row], run: Mapping[str, A
     load = f"{facts['seconds'] / 60:.0f} minutes at {facts['rate']:.0f} of {facts['capacity']:.0f} calls per second, seed {facts['seed']}"
     place = f"{run['date']}, {run['machine']}, {run['revision']}"
     held = "**not all held**" if wrong else "all held"
+    away = ", ".join(f"the {name} for {seconds:.0f} s" for name, seconds in facts.get("outages", {}).items())
+    outages = f" In the middle there was no answer of {away}." if away else ""
     text = f"""### On {ENGINES[facts["engine"]]}
 
-{load}, {place}: {calls:,} calls, {facts["faults_outside"]} faults outside; {held}.
+{load}, {place}: {calls:,} calls, {facts["faults_outside"]} faults outside; {held}.{outages}
 """
     parts = [text, *(f"- {line}\n" for line in wrong[:10]), memories(rows), kinds(rows), statuses(rows)]
     return "\n".join(parts)

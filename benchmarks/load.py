@@ -1,6 +1,7 @@
 """The load generator: keep-alive HTTP/1.1 connections, one request at a time on each, bounded by time and count."""
 
 import asyncio
+import ssl
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -74,9 +75,11 @@ class Wire(asyncio.Protocol):
         self._answered(self, int(buffer[9:12]), head, buffer[end + 4 :])
 
 
-async def connect(port: int, answered: Callable[[Wire, int, bytes, bytes], None]) -> Wire:
-    """A connection to a contestant."""
-    _, wire = await asyncio.get_running_loop().create_connection(lambda: Wire(answered), "127.0.0.1", port)
+async def connect(port: int, answered: Callable[[Wire, int, bytes, bytes], None], tls: ssl.SSLContext | None = None) -> Wire:
+    """A connection to a contestant; `tls`: to whoever has a certificate for localhost."""
+    name = None if tls is None else "localhost"
+    made = asyncio.get_running_loop().create_connection(lambda: Wire(answered), "127.0.0.1", port, ssl=tls, server_hostname=name)
+    _, wire = await made
     return wire
 
 

@@ -30,6 +30,7 @@ REVISIONS = (
     "0020",
     "0021",
     "0022",
+    "0023",
 )  # oldest first; a test compares them with the files in migrations/versions
 HEAD = REVISIONS[-1]
 SPOKEN = frozenset(REVISIONS[-2:])

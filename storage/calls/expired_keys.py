@@ -45,6 +45,12 @@ class DrawnBy(NamedTuple):
     iccid: str | None
 
 
+class SchemaRevision(NamedTuple):
+    """A schema revision."""
+
+    revision: str
+
+
 class Digest(NamedTuple):
     """A key that is there."""
 
@@ -69,6 +75,10 @@ CLOSE = Command(
     sa.update(STEP)
     .where(STEP.c.revision >= sa.bindparam("revision", type_=sa.Text), STEP.c.works_from < sa.bindparam("revision", type_=sa.Text))
     .values(works_from=sa.bindparam("revision", type_=sa.Text))
+)
+CLOSED = Query(
+    SchemaRevision,
+    sa.select(STEP.c.revision).where(STEP.c.works_from >= sa.bindparam("revision", type_=sa.Text)).limit(1),
 )
 # An unknown outcome keeps its claim until somebody settles it.
 HAS_AGED = (
@@ -125,18 +135,25 @@ def is_expired(connection: Connection, *, organisation: str, operation: str, key
     return connection.first(FIND, digest=digest_of(organisation, operation, key)) is not None
 
 
-def older_are_gone(connection: Connection, *, now: float) -> bool:
-    """Whether no program runs, or will start, that does not know the small tables. `now`: Unix seconds.
+def older_are_gone(connection: Connection, *, now: float, revision: str = REVISION) -> bool:
+    """Whether no program runs, or will start, that does not know the small tables of `revision`. `now`: Unix seconds.
 
     Choice: the first call closes the database to such programs and says no. One that had just looked whether it may start is a running
     process by the next call, a minute later.
     """
-    return not close_to_older(connection, revision=REVISION) and all_know(connection, revision=REVISION, now=now)
+    if close_to_older(connection, revision=revision):
+        return False
+    return is_closed(connection, revision=revision) and all_know(connection, revision=revision, now=now)
 
 
 def close_to_older(connection: Connection, *, revision: str) -> bool:
     """Let no program start any more that was written for a schema before this revision; False where none could."""
     return connection.run(CLOSE, revision=revision) > 0
+
+
+def is_closed(connection: Connection, *, revision: str) -> bool:
+    """Whether only programs that know `revision` may start: no where the schema is older, and before anything was to be removed."""
+    return connection.first(CLOSED, revision=revision) is not None
 
 
 def sweep_answers(connection: Connection, *, before: float, most: int, now: float) -> int:

@@ -11,13 +11,15 @@ import sqlalchemy as sa
 
 from registry.errors import BadRequest
 from registry.ids import Ids
+from storage.calls.expired_keys import is_closed
 from storage.connection import Connection
 from storage.listed import listed, packed
 from storage.long import Long
 from storage.money.cdr_sums import MOST_OF_MONTH, MOST_OF_SIM, Addition, add_to_months, add_to_sums
 from storage.money.invoice_periods import month_of, month_text, open_periods
 from storage.money.money_tables import CdrEventTable
-from storage.statement import Dialect, Query, table
+from storage.money.record_digests import REVISION, removed_ids
+from storage.statement import Command, Dialect, Query, table
 
 EVENT = table(CdrEventTable)
 
@@ -57,6 +59,12 @@ def keeping(dialect: Dialect) -> sa.Executable:
 
 
 KEEP = Query(Kept, keeping)
+REMOVE_REPEATS = Command(
+    lambda dialect: sa.delete(EVENT).where(
+        EVENT.c.organisation == sa.bindparam("organisation"),
+        EVENT.c.event.in_(sa.select(listed(dialect, "events", "given", event=sa.Text).c.event)),
+    )
+)
 
 
 @Long
@@ -69,12 +77,27 @@ def ingest(connection: Connection, *, organisation: str, events: Sequence[CdrEve
     for event in events:
         first.setdefault(event.event, event)
     kept = connection.all(KEEP, organisation=organisation, events=packed([tuple(first[id]) for id in sorted(first)]))
-    new = [first[row.event] for row in kept]
+    repeats = remove_repeats(connection, organisation, [row.event for row in kept])
+    new = [first[row.event] for row in kept if row.event not in repeats]
     additions = added_up(new)
     months = sum_of_months(additions)
     add(connection, organisation, additions, months, lambda addition: events.index(largest(new, addition)))
     open_periods(connection, organisation=organisation, months=months, now=now, ids=ids)
-    return len(kept)
+    return len(new)
+
+
+def remove_repeats(connection: Connection, organisation: str, events: Sequence[str]) -> set[str]:
+    """Remove those of the records just stored that were stored before and removed since; returns their ids.
+
+    Choice: after they are stored, not before. Of a record that is being removed the INSERT waits for the end, and a statement after it
+    sees the digest that stays; one before might not, and the record would count twice.
+    """
+    if not events or not is_closed(connection, revision=REVISION):
+        return set()
+    repeats = removed_ids(connection, organisation=organisation, events=events)
+    if repeats:
+        connection.run(REMOVE_REPEATS, organisation=organisation, events=packed([[event] for event in repeats]))
+    return set(repeats)
 
 
 def added_up(events: Sequence[CdrEvent]) -> list[Addition]:

@@ -54,6 +54,27 @@ class CdrMonthTable(Named, table=True):
     __table_args__ = CLUSTERED
 
 
+class CallRecordDigestTable(Named, table=True):
+    """What is left of a call record that is not kept any more: 20 bytes of a digest of organisation and id. Never swept."""
+
+    digest: bytes = Field(primary_key=True, sa_type=sa.LargeBinary)
+    __table_args__ = CLUSTERED
+
+
+class CallRecordPassTable(Named, table=True):
+    """How far the search for old call records came, one row. `running`: 0 once it reached the end; `begun`: Unix seconds.
+
+    It goes on behind the record with this key on SQLite, and at this block of the table on PostgreSQL.
+    """
+
+    id: int = Field(primary_key=True, sa_type=sa.Integer)
+    begun: int = Field(sa_type=sa.BigInteger)
+    running: int = Field(sa_type=sa.Integer)
+    organisation: str = Field(sa_type=sa.Text)
+    event: str = Field(sa_type=sa.Text)
+    block: int = Field(sa_type=sa.BigInteger)
+
+
 class InvoicePeriodTable(Named, table=True):
     """A month of an organisation that has records. `invoiced`: an invoice was made for it. Open or closed is the clock's to say."""
 

@@ -1,6 +1,7 @@
 """Buyers in the shop, each the program of `examples/`: they choose, pay at the simulated processor, and wait for their eSIM."""
 
 import asyncio
+import os
 import random
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
@@ -15,10 +16,11 @@ STEPS = ("eSIM", "order", "payment", "choice", "shop")
 
 
 class Buyers:
-    """They come when they come."""
+    """They come when they come. `authority`: the certificate that they trust, where the shop is reached over TLS."""
 
-    def __init__(self, shop: str, tally: Tally, dice: random.Random) -> None:
+    def __init__(self, shop: str, tally: Tally, dice: random.Random, authority: Path | None = None) -> None:
         self._shop, self._tally, self._dice = shop, tally, dice
+        self._environment = None if authority is None else {**os.environ, "SSL_CERT_FILE": str(authority)}
         self.served = 0
         """How many were shown their eSIM."""
 
@@ -37,7 +39,7 @@ class Buyers:
         """Where the processor fails the buyer is told so, and goes."""
         loop = asyncio.get_running_loop()
         began, command = loop.time(), (sys.executable, str(VISIT), self._shop, "--keep")
-        process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
+        process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=self._environment)
         told, _ = await process.communicate()
         self._tally.seconds["shop visit"].append(loop.time() - began)
         served = process.returncode == 0

@@ -25,7 +25,7 @@ class Draws:
     """One new eSIM now and then, old keys again, and roll-backs."""
 
     def __init__(self, stage: Stage, doors: Sequence[httpx.AsyncClient], tally: Tally, dice: random.Random, intents_every: int) -> None:
-        self._stage, self._doors, self._tally, self._dice = stage, doors, tally, dice
+        self._stage, self._doors, self.tally, self._dice = stage, doors, tally, dice
         self._intents_every = intents_every
         self.callers = Callers(stage.network)
         self.errands: list[Errand] = []
@@ -100,12 +100,12 @@ class Draws:
         try:
             said = await call
         except AssertionError as wrong:  # the callers' judgement of an answer
-            self._tally.break_(f"{kind}: {wrong}")
+            self.tally.break_(f"{kind}: {wrong}")
             return
         status = 0 if said is None else said.status_code
         code = said.json().get("code", "") if said is not None and status >= 400 else ""
-        self._tally.statuses[Status(kind, status, code)] += 1
-        self._tally.seconds[kind].append(loop.time() - began)
+        self.tally.statuses[Status(kind, status, code)] += 1
+        self.tally.seconds[kind].append(loop.time() - began)
 
 
 def of_shop(payload: Mapping[str, Any]) -> bool:

@@ -30,6 +30,7 @@ from tests.endurance.calls import Crowd, hurry, stroll
 from tests.endurance.draws import Draws
 from tests.endurance.house import Engine, House, opened, serving
 from tests.endurance.memory import Sample, judged, sample
+from tests.endurance.outages import Outages, SimulatedSystem
 from tests.endurance.people import ACCOUNT, Member, Seller, gather_crowd, open_for_business
 from tests.endurance.receivers import Receivers, receiving
 from tests.endurance.rude import crowd_of_dribblers, leave, visits
@@ -60,6 +61,7 @@ class Plan:
     share: float
     work: str | None
     records: int
+    outages: bool
 
 
 def say(word: str) -> None:
@@ -76,6 +78,12 @@ class Run:
         self.tally, self.dice = Tally(), random.Random(plan.seed)
         self.stopped, self.rude = asyncio.Event(), rude
         self.samples: dict[str, list[Sample]] = {}
+        systems = {
+            "charging system": SimulatedSystem(house.network.pid),
+            "payment processor": SimulatedSystem(house.processor_pid),
+            "receivers of webhooks": receivers,
+        }
+        self.outages = Outages(systems if plan.outages else {}, plan.seconds)
 
     async def play(self, go: asyncio.Event) -> dict[str, Any]:
         """Capacity, load, end, verdict."""
@@ -119,7 +127,7 @@ class Run:
             asyncio.gather(draws.watch(stop), draws.give_back(stop)),
             buyers.run(ORDERS_PER_SECOND, stop),
             self._be_rude(),
-            troubles.run(FAULT_EVERY, stop),
+            asyncio.gather(troubles.run(FAULT_EVERY, stop), self.outages.run(stop)),
         )
         seconds, *_ = await asyncio.gather(*loads)
         watching.cancel()
@@ -162,6 +170,7 @@ class Run:
             "capacity": round(capacity, 1),
             "rate": round(rate, 1),
             "faults_outside": troubles,
+            "outages": self.outages.past,
             "unspecified": faults,
             "closed_when_used_again": closed,
             "broken": list(broken),

@@ -35,6 +35,7 @@ class House:
     place: Path
     stage: Stage
     processor: httpx.AsyncClient
+    processor_pid: int
     ports: list[int]
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict[str, "subprocess.Popen[bytes]"])
 
@@ -73,12 +74,14 @@ class House:
 
 
 @contextmanager
-def process(words: Sequence[str], folder: Path, settings: Mapping[str, str]) -> "Generator[subprocess.Popen[bytes]]":
-    """`reseller` with these words, and its log in a folder of its own; it is gone when the block ends."""
+def process(
+    words: Sequence[str], folder: Path, settings: Mapping[str, str], program: Sequence[str] = COMMAND
+) -> "Generator[subprocess.Popen[bytes]]":
+    """`reseller` with these words, and its log in a folder of its own; it is gone when the block ends. `program`: another `reseller`."""
     folder.mkdir()
     with (folder / "log").open("ab") as complaints, (folder / "out").open("wb") as told:
         running = subprocess.Popen(
-            [*COMMAND, *words], cwd=folder, env=environment(settings), stdin=subprocess.DEVNULL, stdout=told, stderr=complaints
+            [*program, *words], cwd=folder, env=environment(settings), stdin=subprocess.DEVNULL, stdout=told, stderr=complaints
         )
     try:
         yield running
@@ -115,23 +118,43 @@ def database(engine: Engine, place: Path) -> Generator[str | None]:
 @asynccontextmanager
 async def opened(engine: Engine, place: Path, lines: int) -> AsyncGenerator[House | None]:
     """All but the service, which `serve` starts; nothing without a database."""
-    async with AsyncExitStack() as stack:
-        url = stack.enter_context(database(engine, place))
+    with database(engine, place) as url:
         if url is None:
             yield None
             return
-        paid, ports = free_port(), [free_port() for _ in range(SERVERS[engine])]
+        async with opened_on(engine, url, place, lines, [free_port() for _ in range(SERVERS[engine])]) as house:
+            yield house
+
+
+@asynccontextmanager
+async def opened_on(
+    engine: Engine,
+    url: str,
+    place: Path,
+    lines: int,
+    ports: list[int],
+    *,
+    events_to: str | None = None,
+    trusting: Mapping[str, str] | None = None,
+) -> AsyncGenerator[House]:
+    """The same on a database at HEAD that somebody else made, with `ports` for the servers.
+
+    `events_to`: where the processor sends its events, else to the first server; `trusting`: its settings, where that is https.
+    """
+    async with AsyncExitStack() as stack:
+        paid = free_port()
         upstream = await stack.enter_async_context(network(place, lines=lines))
         born_by = await stack.enter_async_context(nursery(place))
         stage = await stack.enter_async_context(stage_on(url, place, upstream, born_by, settings=payments(paid)))
         stage.servers.port = ports[0]  # those that come when all is over, for the processor's events
-        words = ("sandbox", "payments", "--port", str(paid), "--webhook-url", f"http://127.0.0.1:{ports[0]}{WEBHOOK_PATH}")
-        running = stack.enter_context(process(words, place / "processor", {}))
+        events = (events_to or f"http://127.0.0.1:{ports[0]}") + WEBHOOK_PATH
+        words = ("sandbox", "payments", "--port", str(paid), "--webhook-url", events)
+        running = stack.enter_context(process(words, place / "processor", trusting or {}))
         processor = await stack.enter_async_context(
             httpx.AsyncClient(base_url=f"http://127.0.0.1:{paid}", timeout=60, verify=False, limits=FRESH)
         )
         await answering(processor, running)
-        yield House(engine, place, stage, processor, ports)
+        yield House(engine, place, stage, processor, running.pid, ports)
 
 
 async def answering(processor: httpx.AsyncClient, running: "subprocess.Popen[bytes]") -> None:

@@ -42,6 +42,7 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=0.7, help="of the capacity (0.7)")
     parser.add_argument("--capacity-seconds", type=float, default=20.0, help="how long the capacity is measured (20)")
     parser.add_argument("--records", type=int, help=f"call records in the SQLite file before the run ({RECORDS}; none in a short run)")
+    parser.add_argument("--outages", action="store_true", help="each outside system hangs for a while in the middle, one after the other")
     parser.add_argument("--work", help="folder for the databases; it must lie on the disk that is to be used")
     parser.add_argument("--out", type=Path, help="folder for the results; else beside those of the benchmarks, and shown there")
     return parser.parse_args(arguments)
@@ -88,6 +89,7 @@ async def started(engine: Engine, given: argparse.Namespace) -> Running:
         "capacity_seconds": given.capacity_seconds,
         "share": given.share,
         "work": given.work,
+        "outages": given.outages,
         "records": (RECORDS if given.minutes >= LONG else 0) if given.records is None else given.records,
     }
     command = (sys.executable, "-P", "-m", "tests.endurance.engine", json.dumps(plan))

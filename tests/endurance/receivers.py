@@ -47,6 +47,8 @@ class Receivers:
     def __init__(self) -> None:
         self.all: list[Receiver] = []
         self.port = 0
+        self._here = asyncio.Event()
+        self._here.set()
 
     def add(self, manner: Manner) -> tuple[Receiver, str]:
         """One more, and its address."""
@@ -57,6 +59,14 @@ class Receivers:
         """From now on all are prompt."""
         for receiver in self.all:
             receiver.manner = "prompt"
+
+    def hang(self) -> None:
+        """From now on a post is taken and not answered, until `go_on`, or until its sender gives up."""
+        self._here.clear()
+
+    def go_on(self) -> None:
+        """All answer again."""
+        self._here.set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, until its sender closes it."""
@@ -69,6 +79,7 @@ class Receivers:
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines if line)}
         body = await reader.readexactly(int(headers["content-length"]))
+        await self._here.wait()
         receiver = self.all[int(first.split(" ")[1].strip("/"))]
         if receiver.manner == "slow":
             await asyncio.sleep(SLOW)

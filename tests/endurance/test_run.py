@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.cli.reseller import ROOT, environment
 from tests.endurance.memory import Memory, Sample, judged
 
-SHORT = ("--minutes", "0.1", "--engine", "sqlite", "--capacity-seconds", "1", "--share", "0.3", "--seed", "7")
+SHORT = ("--minutes", "0.1", "--engine", "sqlite", "--capacity-seconds", "1", "--share", "0.3", "--seed", "7", "--outages")
 
 
 def test_a_few_seconds_of_everything_leave_ledgers_that_agree(tmp_path: Path) -> None:
@@ -18,6 +18,7 @@ def test_a_few_seconds_of_everything_leave_ledgers_that_agree(tmp_path: Path) ->
     assert kept.exists(), done.stdout + done.stderr
     result = json.loads(kept.read_text())
     facts, rows = result["facts"], result["rows"]
+    assert set(facts["outages"]) == {"charging system", "payment processor", "receivers of webhooks"}
     assert (facts["broken"], facts["unspecified"], facts["complaints"]) == ([], {}, []), done.stdout
     answered = {row["kind"] for row in rows if row["row"] == "status" and row["status"] in (200, 201)}
     assert answered >= {"GET intent", "POST intent", "MCP tools/call", "POST records"}

@@ -1,6 +1,7 @@
 """Keep-alive connections to one server: as many as there are calls under way."""
 
 import asyncio
+import ssl
 from collections.abc import Mapping
 
 from benchmarks.load import Answer, Wire, connect, dechunked
@@ -12,10 +13,10 @@ GONE, LATE = Answer(0, b"", b"the connection was closed"), Answer(0, b"", b"no a
 
 
 class Wires:
-    """Each call has a connection to itself while it waits."""
+    """Each call has a connection to itself while it waits. `tls`: the server has a certificate for localhost."""
 
-    def __init__(self, port: int) -> None:
-        self.port, self.closed_on_us = port, 0
+    def __init__(self, port: int, tls: ssl.SSLContext | None = None) -> None:
+        self.port, self.closed_on_us, self._tls = port, 0, tls
         self._idle: list[tuple[float, Wire]] = []
         self._waiting: dict[Wire, asyncio.Future[Answer]] = {}
 
@@ -27,7 +28,7 @@ class Wires:
             if answer is not GONE:
                 return answer
             self.closed_on_us += 1
-        return await self._exchange(await connect(self.port, self._answered), request)
+        return await self._exchange(await connect(self.port, self._answered, self._tls), request)
 
     async def _exchange(self, wire: Wire, request: bytes) -> Answer:
         loop = asyncio.get_running_loop()

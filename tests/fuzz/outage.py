@@ -13,8 +13,9 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -35,6 +36,8 @@ ANSWER = orjson.dumps({"status": {"code": 0, "msg": "OK"}, "getResellerInfo": {"
 NEEDS_IT = f"/v1/accounts/{ACCOUNT}/esim-status"
 """One call, of which nothing is kept."""
 Requests = dict[str, Callable[[int], bytes]]
+Asking = Callable[[bytes], Awaitable[tuple[int, float]]]
+"""Sends a request; its status (0: no answer) and milliseconds."""
 
 
 class ChargingSystem:
@@ -81,27 +84,29 @@ async def ask(port: int, request: bytes, patience: float = PATIENCE) -> tuple[in
     return status, (time.perf_counter() - began) * 1000
 
 
-async def every(rate: float, seconds: float, begin: Callable[[int], None]) -> None:
-    """Begin something so often, on time however late the one before was."""
+async def every(rate: float, seconds: float, begin: Callable[[int], None], stop: asyncio.Event | None = None) -> None:
+    """Begin something so often, on time however late the one before was; so long, or until it is stopped."""
     begun = time.perf_counter()
     for number in range(int(rate * seconds)):
+        if stop is not None and stop.is_set():
+            return
         await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
         begin(number)
 
 
 class Beside:
-    """What is asked that does not need the charging system."""
+    """What is asked that does not need the charging system: each of `requests` so often a second."""
 
-    def __init__(self, port: int, requests: Requests) -> None:
-        self._port, self._requests = port, requests
+    def __init__(self, asking: Asking, requests: Requests, rate: float = OTHERS_A_SECOND) -> None:
+        self._asking, self._requests, self._rate = asking, requests, rate
         self.waits: dict[str, list[float]] = defaultdict(list)
         self.statuses: dict[str, Counter[int]] = defaultdict(Counter)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def run(self, seconds: float) -> None:
-        """Ask, and wait for the last answers."""
+    async def run(self, seconds: float, stop: asyncio.Event | None = None) -> None:
+        """Ask, so long or until it is stopped, and wait for the last answers."""
         names = cycle(self._requests)
-        await every(OTHERS_A_SECOND * len(self._requests), seconds, lambda number: self._begin(next(names), number))
+        await every(self._rate * len(self._requests), seconds, lambda number: self._begin(next(names), number), stop)
         await asyncio.gather(*self._tasks)
 
     def _begin(self, name: str, number: int) -> None:
@@ -110,20 +115,23 @@ class Beside:
         task.add_done_callback(self._tasks.discard)
 
     async def _one(self, name: str, number: int) -> None:
-        status, waited = await ask(self._port, self._requests[name](number))
+        status, waited = await self._asking(self._requests[name](number))
         self.waits[name].append(waited)
         self.statuses[name][status] += 1
+
+    def errors(self) -> int:
+        """Calls without an answer, or with one that is none."""
+        return sum(count for of in self.statuses.values() for status, count in of.items() if not 200 <= status < 400)
 
     def tell(self, what: str) -> bool:
         """A line for each; whether all of it is as good as it is to be."""
         for name, waits in self.waits.items():
             statuses = " ".join(f"{status}:{count}" for status, count in sorted(self.statuses[name].items()))
             say(f"{what:<8} {name:<28} p50 {statistics.median(waits):8.1f} ms   p99 {p99(waits):8.1f} ms   {statuses}")
-        errors = sum(count for of in self.statuses.values() for status, count in of.items() if not 200 <= status < 400)
-        return not errors and all(p99(waits) <= AIM_MS for waits in self.waits.values())
+        return not self.errors() and all(p99(waits) <= AIM_MS for waits in self.waits.values())
 
 
-def beside_of(key: str) -> Requests:
+def beside_of(key: str, shop: str = "demo") -> Requests:
     """By name."""
     plan = '{"plan": "test_eu_1gb"}'
     return {
@@ -132,16 +140,16 @@ def beside_of(key: str) -> Requests:
         "POST an intent, test plan": lambda number: http(
             "POST", "/v1/connectivity/intents", plan, authorization=f"Bearer {key}", idempotency_key=f"{time.time_ns()}"
         ),
-        "GET the page of a shop": lambda number: http("GET", "/shop/demo"),
+        "GET the page of a shop": lambda number: http("GET", f"/shop/{shop}"),
     }
 
 
-async def back_again(port: int, keys: Sequence[str]) -> float:
+async def back_again(asking: Asking, keys: Sequence[str]) -> float:
     """Seconds until a call of every organisation has been answered; so many at most."""
     began = time.perf_counter()
 
     async def until(key: str) -> None:
-        while time.perf_counter() < began + PATIENCE and (await ask(port, http("GET", NEEDS_IT, authorization=f"Bearer {key}")))[0] != 200:
+        while time.perf_counter() < began + PATIENCE and (await asking(http("GET", NEEDS_IT, authorization=f"Bearer {key}")))[0] != 200:
             await asyncio.sleep(0.1)
 
     await asyncio.gather(*map(until, keys))
@@ -155,9 +163,10 @@ async def trial(given: argparse.Namespace, folder: Path) -> bool:
         with serving(given.tree, folder / "data", settings) as server:
             keys = [await new_key(server.data, f"outage {number}", Tier.ENTERPRISE) for number in range(ORGANISATIONS)]
             requests = beside_of(await new_key(server.data, "beside", Tier.ENTERPRISE))
-            quiet, during = Beside(server.port, requests), Beside(server.port, requests)
-            await Beside(server.port, requests).run(QUIET_SECONDS / 2)  # what is imported at the first call has been, as on any server
-            await back_again(server.port, keys)
+            asking = partial(ask, server.port)
+            quiet, during = Beside(asking, requests), Beside(asking, requests)
+            await Beside(asking, requests).run(QUIET_SECONDS / 2)  # what is imported at the first call has been, as on any server
+            await back_again(asking, keys)
             await quiet.run(QUIET_SECONDS)
             quiet.tell("before")
             system.hangs, system.calls = True, 0
@@ -179,7 +188,7 @@ async def trial(given: argparse.Namespace, folder: Path) -> bool:
             good = during.tell("during")
             say(f"processor time: {used / given.seconds:.2f} of a core for the server, {own / given.seconds:.2f} for this command")
             system.hangs = False
-            seconds = await back_again(server.port, keys)
+            seconds = await back_again(asking, keys)
             await asyncio.gather(*hanging)
             shown = " ".join(f"{status}:{count}" for status, count in sorted(statuses.items()))
             say(f"calls that need it: {shown}; {system.calls} reached it; every organisation was answered {seconds:.1f} s after its return")

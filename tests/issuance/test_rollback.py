@@ -8,6 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from clients.sandbox.ocs.faults import Fault
+from operations.services.issuing.reconciliation import Reconciliation
 from registry.limits import Tier
 from registry.policy import DAY
 from storage.calls.orphans import recover_orphans
@@ -15,7 +16,7 @@ from storage.calls.replicas import LEASE_SECONDS
 from storage.issuing.issuance import Drawn, NewIssuance, begin_issuance, issue
 from storage.people.accounts import set_connection
 from tests.issuance.road import Gate, held
-from tests.issuance.stage import ACCOUNT, DELETE, DRAW, ISSUE, TEMPLATE, WRITES, Stage, another_process, untold
+from tests.issuance.stage import ACCOUNT, DELETE, DRAW, FREE_ESIMS, ISSUE, TEMPLATE, WRITES, Stage, another_process, untold
 
 pytestmark = pytest.mark.anyio
 PROVIDER, FREE, LINE, PACKAGES = "getSimProviderStatus", "changeSimStatus", "getSingleSubscriber", "listSubscriberPrepaidPackages"
@@ -214,6 +215,31 @@ async def test_a_release_that_the_read_back_does_not_show_is_unknown(stage: Stag
         iccid = (await stage.ledger())[0].iccid or ""
         (await stage.line(iccid)).sim.status = "AFFECTED"  # somebody took it at that very moment
     assert (answers[0].status_code, answers[0].json()["details"]["status"]) == (502, "rollback_unknown")
+
+
+@pytest.mark.parametrize("between", [None, LINE, PACKAGES])
+async def test_an_esim_that_is_drawn_again_before_the_read_back_went_back_and_is_the_next_keys(stage: Stage, between: str | None) -> None:
+    for number in range(FREE_ESIMS - 1):
+        await stage.issue(f"other-{number}")
+    iccid = (await stage.issue()).json()["data"]["iccid"]
+    token = await stage.token()
+    gate = Gate(back=True)
+    if between is None:
+        stage.road.gates[FREE] = gate
+    else:  # the line is read back, and is drawn before its packages are, or before the answer with the line is there
+        stage.road.seen = lambda method: stage.road.gates.update({between: gate}) if stage.sent(FREE) else None
+    async with held(gate, lambda: stage.ask_to_return(token=token)) as answers:
+        drawn = await stage.issue("next")
+        stage.road.gates.clear()
+        stage.road.seen = lambda method: None
+    assert (answers[0].status_code, answers[0].json()["data"]["status"]) == (200, "rolled_back")
+    assert (drawn.status_code, drawn.json()["code"]) == (502, "OUTCOME_UNKNOWN")
+    reports: list[str] = []
+    assert (await Reconciliation(stage.world.pipeline.deps, reports.append).step(), reports) == (1, [])
+    again = await stage.issue("next")
+    assert (again.status_code, again.json()["data"]["iccid"]) == (201, iccid)
+    states = await stage.states()
+    assert (states["k"], states["next"], stage.dispatches()) == ("rolled_back", "issued", FREE_ESIMS + 1)
 
 
 async def test_what_was_never_sent_is_issued_as_before(stage: Stage) -> None:

@@ -55,6 +55,7 @@ class Network:
     clock: SharedClock
     control: httpx.AsyncClient
     ocs: Ocs
+    pid: int
     sims: dict[int, str] = field(default_factory=dict[int, str])
     """The ICCID of every SIM."""
     given: defaultdict[Drawn, set[Given]] = field(default_factory=lambda: defaultdict[Drawn, set[Given]](set))
@@ -154,7 +155,7 @@ async def network(place: Path, *, lines: int = LINES) -> AsyncGenerator[Network]
     pool = OcsPool(Outbound(ocs_limits(wire)), wire, clock)
     try:
         async with httpx.AsyncClient(base_url=base + "/control", timeout=60, verify=False, limits=FRESH) as control:
-            made = Network(base + "/v1", clock, control, pool.for_token(TOKEN))
+            made = Network(base + "/v1", clock, control, pool.for_token(TOKEN), process.pid)
             await made.look()
             yield made
     finally:

@@ -4,7 +4,7 @@ import os
 import socket
 import ssl
 import subprocess
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.docs.blocks import ROOT
 
-NAMES = ("esim.example", "api.esim.example", "www.example")
+NAMES = ("esim.example", "api.esim.example", "www.example", "localhost")
 NGINX, CADDY, CURL = which("nginx") or which("nginx", path="/usr/sbin"), which("caddy"), which("curl")
 MISSING = "nginx, Caddy or curl (Debian packages of these names) is not installed"
 
@@ -70,16 +70,23 @@ def replaced(text: str, others: Mapping[str, str]) -> str:
     return text
 
 
-def nginx_file(folder: Path, port: int, server: int, public: Path, private: Path) -> Path:
+def nginx_file(folder: Path, port: int, servers: Sequence[int], public: Path, private: Path) -> Path:
     """All that nginx wants to know, with ours inside."""
-    ours = {"listen 443 ssl": f"listen 127.0.0.1:{port} ssl", "127.0.0.1:8000": f"127.0.0.1:{server}"}
+    one = "server 127.0.0.1:8000 max_fails"
+    each = ";\n    ".join(f"server 127.0.0.1:{server} max_fails=1 fail_timeout=2s" for server in servers)
+    ours = {"listen 443 ssl": f"listen 127.0.0.1:{port} ssl", f"{one}=1 fail_timeout=2s": each}
     for name in ("esim.example", "www.example"):
         ours |= {f"/etc/ssl/{name}.pem": str(public), f"/etc/ssl/{name}.key": str(private)}
     (folder / "reseller.conf").write_text(replaced((ROOT / "ops" / "nginx.conf").read_text(), ours))
+    return whole_nginx_file(folder, f"include {folder}/reseller.conf;")
+
+
+def whole_nginx_file(folder: Path, sites: str) -> Path:
+    """What stands around sites, with all that is written in a folder of ours."""
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
     user = "user root;" if os.geteuid() == 0 else ""  # the folders are ours alone
-    inside = f"access_log off; {temporary} include {folder}/reseller.conf;"
-    whole = f"{user} pid {folder}/pid; daemon off; error_log stderr; events {{}} http {{ {inside} }}"
+    inside = f"access_log off; {temporary} {sites}"
+    whole = f"{user} pid {folder}/pid; daemon off; error_log stderr; events {{ worker_connections 8192; }} http {{ {inside} }}"
     (folder / "nginx.conf").write_text(whole)
     return folder / "nginx.conf"
 
@@ -98,13 +105,20 @@ def caddy_file(folder: Path, port: int, server: int, public: Path, private: Path
 
 
 @contextmanager
-def front(name: str, folder: Path, port: int, server: int) -> Generator[Front]:
-    """A proxy for the length of a block."""
+def front(name: str, folder: Path, port: int, server: int, *others: int) -> Generator[Front]:
+    """A proxy for the length of a block; before `others` as well stands nginx alone."""
     public, private = certificate(folder)
     if name == "nginx":
-        command = [str(NGINX), "-p", str(folder), "-c", str(nginx_file(folder, port, server, public, private))]
+        command = [str(NGINX), "-p", str(folder), "-c", str(nginx_file(folder, port, (server, *others), public, private))]
     else:
         command = [str(CADDY), "run", "--adapter", "caddyfile", "--config", str(caddy_file(folder, port, server, public, private))]
+    with proxying(command, folder, port):
+        yield Front(name, port, public)
+
+
+@contextmanager
+def proxying(command: Sequence[str], folder: Path, port: int) -> "Generator[subprocess.Popen[bytes]]":
+    """A proxy that listens, for the length of a block."""
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, env={"HOME": str(folder), "PATH": "/usr/bin:/bin"}, stdout=log, stderr=log)
     with ExitStack() as after:
@@ -114,7 +128,7 @@ def front(name: str, folder: Path, port: int, server: int) -> Generator[Front]:
         while not listens(port):
             assert process.poll() is None and monotonic() < ends, (folder / "log").read_text()
             sleep(0.02)
-        yield Front(name, port, public)
+        yield process
 
 
 def listens(port: int) -> bool:

@@ -25,7 +25,12 @@ from transports.readiness import Readiness
 
 pytestmark = pytest.mark.anyio
 FORMER = REVISIONS[-2]
-ASKED_FOR = frozenset({"copied_rows", "schema_step", "account_listing", "account_part", "limit_process", "limit_bucket", "limit_place"})
+ASKED_FOR = frozenset(
+    {
+        *("schema_step", "account_listing", "account_part", "limit_process", "limit_bucket", "limit_place"),
+        *("call_record_digest", "call_record_pass", "copied_rows"),
+    }
+)
 """Tables that are looked for before they are read."""
 
 

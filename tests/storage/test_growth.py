@@ -15,6 +15,9 @@ from storage.issuing.intents import OLD as OLD_INTENTS
 from storage.issuing.issuance import REMOVE as REMOVE_ISSUANCES
 from storage.issuing.reconciling import CLAIM as CLAIM_UNKNOWN
 from storage.issuing.reconciling import GAVE_BACK, NEXT_DUE
+from storage.money.record_digests import FIND as FIND_DIGESTS
+from storage.money.record_removal import FOLLOWING, OLD
+from storage.money.record_removal import REMOVE as REMOVE_RECORDS
 from storage.shop.order_lists import OF_BUYER
 from storage.shop.order_queue import CLAIM, DUE_PLACES, FELL, MADE, NEVER_MADE
 from storage.statement import Query, Statement, sqlite_dialect
@@ -27,6 +30,7 @@ GROWING = {
     *(
         "audit",
         "audit_read",
+        "call_record_digest",
         "cdr_event",
         "claim",
         "country_entry",
@@ -149,6 +153,16 @@ def test_what_is_old_is_found_by_its_age(raw: sqlite3.Connection) -> None:
         "sqlite_autoindex_delivery_1 (id<?)": OLD_DELIVERIES,
     }
     assert [index for index, statement in found.items() if not any(f"INDEX {index}" in step for step in plan(raw, statement))] == []
+
+
+def test_a_step_through_call_records_goes_on_behind_the_last_one_and_ids_are_looked_up(raw: sqlite3.Connection) -> None:
+    behind = "SEARCH cdr_event USING PRIMARY KEY ((organisation,event)>(?,?))"
+    assert [step for step in plan(raw, FOLLOWING) if "cdr_event" in step] == [behind]
+    assert [step for step in plan(raw, OLD) if "cdr_event" in step] == [behind]
+    assert "SEARCH cdr_event USING PRIMARY KEY (organisation=? AND event=?)" in plan(raw, REMOVE_RECORDS)
+    assert [step for step in plan(raw, FIND_DIGESTS) if "call_record_digest" in step] == [
+        "SEARCH call_record_digest USING PRIMARY KEY (digest=?)"
+    ]
 
 
 @pytest.mark.parametrize("statement", [MADE, FELL, NEVER_MADE])

@@ -226,3 +226,16 @@ def test_a_schema_that_knows_removed_keys_is_not_taken_back_while_there_are_any(
     with pytest.raises(RuntimeError, match="would be free"):
         downgrade(new_database, "0018")
     assert current_revision(new_database) == HEAD
+
+
+def test_a_schema_that_knows_removed_call_records_is_not_taken_back_while_there_are_any(new_database: str) -> None:
+    upgrade(new_database)
+    before = REVISIONS[REVISIONS.index("0023") - 1]
+    downgrade(new_database, before)
+    upgrade(new_database)
+    with locked(new_database) as database:
+        database.connection.exec_driver_sql("insert into call_record_digest (digest) values ('a')")
+        database.connection.commit()
+    with pytest.raises(RuntimeError, match="would be counted again"):
+        downgrade(new_database, before)
+    assert current_revision(new_database) == HEAD

@@ -204,12 +204,18 @@ class Rollback:
         await self._record("done")
 
     async def _read_back(self, downloaded: bool) -> None:
-        """The package is gone and the SIM is in stock, or it stays with whoever downloaded it."""
+        """The package is gone and the SIM is in stock, or it stays with whoever downloaded it.
+
+        Choice: a SIM whose line had no package when it was freed, and has another one now, was in stock and was drawn again meanwhile.
+        """
         self.steps.append(["read_back", "asked"])
         seen = await self._look()
-        if seen.free == downloaded or (seen.free and seen.others):
+        if seen.free and seen.others:  # drawn between the two reads of one look
+            seen = await self._look()
+        drawn_again = not downloaded and seen.others and not seen.free
+        if not drawn_again and (seen.free == downloaded or (seen.free and seen.others)):
             raise Stuck
-        self.steps[-1][1] = "package gone, SIM " + ("stays affected" if downloaded else "free")
+        self.steps[-1][1] = "package gone, SIM " + ("stays affected" if downloaded else "drawn again" if drawn_again else "free")
 
     async def _look(self) -> Seen:
         """The line as it is now. It was moved, or still has the issued package: Stuck."""
