@@ -15,6 +15,8 @@ from tests.databases import NO_POSTGRES, migrated_postgres
 DIALECTS = [sqlite_dialect(), postgresql_dialect()]
 MODULES = sorted(found.name for found in walk_packages(storage.__path__, "storage.") if ".migrations" not in found.name)
 
+OF_HISTORY = re.compile(r"\b(from|into|update|join) (audit|audit_read|event|delivery|delivery_attempt)\b", re.IGNORECASE)
+
 
 def statements(held: object) -> Iterator[Statement]:
     """Those of a value, which may be a collection of them."""
@@ -55,15 +57,18 @@ def planned(connection: psycopg.Connection, sql: str) -> None:
 
 
 @pytest.mark.postgres
-def test_each_statement_is_accepted_by_whole_and_by_partitioned_tables(connection: psycopg.Connection) -> None:
-    refused = list[str]()
+def test_each_statement_on_history_is_accepted_by_whole_and_by_partitioned_tables(connection: psycopg.Connection) -> None:
+    refused, looked = list[str](), 0
     connection.execute(b"set plan_cache_mode = force_generic_plan")
     for text in (statement.text(DIALECTS[1]) for module in MODULES for statement in named(module)):
+        if not OF_HISTORY.search(text.sql):
+            continue
+        looked += 1
         try:
             planned(connection, text.sql)
         except psycopg.Error as error:
             refused.append(f"{error}: {text.sql}")
-    assert refused == []
+    assert refused == [] and looked > 50
 
 
 def test_there_are_statements_to_look_at() -> None:
