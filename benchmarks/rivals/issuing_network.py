@@ -6,8 +6,9 @@ not grow while it is measured. `data/network.json` says how many free eSIMs each
 
 import json
 import time
+from bisect import bisect_left, insort
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import orjson
 
 from clients.sandbox.ocs.app import make_app
 from clients.sandbox.ocs.entities import ImsiRow, Line, NumberRow, StatusRow, Token
+from clients.sandbox.ocs.lookup import CURRENT, EVER, Lookup
 from clients.sandbox.ocs.sandbox import Sandbox
 from clients.sandbox.ocs.seed.build import build
 from clients.sandbox.ocs.seed.fleet import new_line
@@ -35,25 +37,65 @@ class Endless(World):
     shelves: dict[int, deque[Line]] = field(default_factory=dict[int, "deque[Line]"])
     drawn: Counter[int] = field(default_factory=Counter[int])
 
-    def lines_of(self, account_id: int) -> Iterable[Line]:
-        """An account's lines, lowest id first; the drawn ones, which stand in front, are replaced before somebody looks."""
+    def __post_init__(self) -> None:
+        self.lookup = self.shelf_lookup = ShelfLookup(self)
+
+    def restocked(self, account_id: int) -> deque[Line] | None:
+        """The lines of an account that is filled up: the drawn ones, which stand in front, are replaced before somebody looks."""
         shelf = self.shelves.get(account_id)
-        if shelf is None:
-            return super().lines_of(account_id)
-        while shelf[0].sim.status != "FREE":
+        while shelf and shelf[0].sim.status != "FREE":
             gone = shelf.popleft()
             for package in gone.packages:
                 del self.packages[package.id]
             del self.lines[gone.id]
             self.drawn[account_id] += 1
             self.deliver(shelf, gone)
-        return iter(shelf)
+            self.shelf_lookup.replaced(gone, shelf[-1])
+        return shelf
 
     def deliver(self, shelf: deque[Line], like: Line) -> None:
         """One more eSIM."""
         made = another(self, like)
         self.lines[made.id] = made
         shelf.append(made)
+
+    def forget(self) -> None:
+        """Look everything up anew, but what is drawn: that is the front of its account's lines."""
+        super().forget()
+        self.lookup = self.shelf_lookup = ShelfLookup(self)
+
+
+class ShelfLookup(Lookup):
+    """Look-ups of a world whose lines come and go: the named ones are kept, a free one is the first of its account."""
+
+    def __init__(self, world: Endless) -> None:
+        super().__init__()
+        self._world = world
+
+    def first_free(self, lines: Mapping[int, Line], account: int) -> Line | None:
+        """The account's line with the lowest id whose SIM is free."""
+        shelf = self._world.restocked(account)
+        return super().first_free(lines, account) if shelf is None else shelf[0]
+
+    def of_account(self, lines: Mapping[int, Line], account: int) -> Sequence[Line]:
+        """An account's lines, lowest id first."""
+        shelf = self._world.restocked(account)
+        return super().of_account(lines, account) if shelf is None else list(shelf)
+
+    def replaced(self, gone: Line, made: Line) -> None:
+        """A line that was drawn has made room for a free one of the same account and kind."""
+        for kind, named in self.named.items():
+            for value in CURRENT[kind](gone):
+                named.pop(value, None)
+            named.update((value, made.id) for value in CURRENT[kind](made))
+        for kind, rows in self.sorted.items():
+            for value in EVER[kind](gone):
+                del rows[bisect_left(rows, (value, gone.id))]
+            for value in EVER[kind](made):
+                insort(rows, (value, made.id))
+        if made.account_id in self.sims:
+            self.sims[made.account_id][gone.sim.sponsor_id, gone.sim.status] -= 1
+            self.sims[made.account_id][made.sim.sponsor_id, made.sim.status] += 1
 
 
 def another(world: World, like: Line) -> Line:
@@ -105,7 +147,7 @@ def make(data: Path) -> App:
             await wire(scope, receive, send)
             return
         for account in world.shelves:
-            world.lines_of(account)
+            world.restocked(account)
         body = orjson.dumps({str(account): count for account, count in world.drawn.items()})
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
         await send({"type": "http.response.body", "body": body})
