@@ -57,9 +57,9 @@ class PlaceQueue:
         self._mean = 0.0
         self._samples = 0
 
-    def try_take(self, owner: str) -> Callable[[], None] | None:
-        """A place if one is free; what is returned gives it back."""
-        return self._taken(lambda: self._places.give_back(owner)) if self._places.try_take(owner) else None
+    def try_take(self, owner: str, seconds: float) -> Callable[[], None] | None:
+        """A place, if one is free, for a call of so many seconds at most; what is returned gives it back."""
+        return self._taken(lambda: self._places.give_back(owner), seconds) if self._places.try_take(owner) else None
 
     async def take(self, owner: str, seconds: float) -> Callable[[], None]:
         """A place within so many seconds, the call itself included. WaitTooLong, at once, where that is not to be expected."""
@@ -68,7 +68,7 @@ class PlaceQueue:
             raise WaitTooLong(expected)
         self._waiting[owner] += 1
         try:
-            return self._taken(await self._places.take(owner))
+            return self._taken(await self._places.take(owner), seconds)
         finally:
             self._waiting[owner] -= 1
             if not self._waiting[owner]:
@@ -82,13 +82,14 @@ class PlaceQueue:
         before = sum(min(count, own + 1) if other != owner else own for other, count in self._waiting.items())
         return (before + 1) * self._mean / max(1, self._held)
 
-    def _taken(self, give_back: Callable[[], None]) -> Callable[[], None]:
+    def _taken(self, give_back: Callable[[], None], most: float) -> Callable[[], None]:
+        """Choice: no call counts as longer than it may last, so that a process that stood still does not take the next waits for endless."""
         began = self._clock.monotonic()
         self._held += 1
 
         def done() -> None:
             self._held -= 1
-            seconds = max(0.0, self._clock.monotonic() - began)
+            seconds = min(most, max(0.0, self._clock.monotonic() - began))
             self._samples += 1
             self._mean += (seconds - self._mean) * (1 / self._samples if self._samples < LEAST_SAMPLES else WEIGHT)
             give_back()
@@ -112,6 +113,6 @@ class TokenPlaces:
         if self._reserved is not None and ISSUING.get():
             queues = [self._reserved, self._ordinary]
         for queue in queues:
-            if (give_back := queue.try_take(owner)) is not None:
+            if (give_back := queue.try_take(owner, seconds)) is not None:
                 return give_back
         return await min(queues, key=lambda queue: queue.expected(owner)).take(owner, seconds)

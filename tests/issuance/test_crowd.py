@@ -126,3 +126,13 @@ async def test_how_long_a_wait_will_be_follows_the_turns_of_the_owners() -> None
         group.cancel_scope.cancel()
     for give_back in held:
         give_back()
+
+
+async def test_a_process_that_stood_still_in_a_call_does_not_take_the_next_waits_for_endless() -> None:
+    clock = SettableClock()
+    queue = PlaceQueue(Places(1), clock)
+    for seconds in [0.1] * LEAST_SAMPLES + [86_400]:
+        give_back = await queue.take("a", 20.0)
+        clock.advance(seconds)
+        give_back()
+    assert queue.expected("a") == pytest.approx(0.09 + 2.0)
