@@ -83,7 +83,7 @@ class PlaceQueue:
         return (before + 1) * self._mean / max(1, self._held)
 
     def _taken(self, give_back: Callable[[], None], most: float) -> Callable[[], None]:
-        """Choice: no call counts as longer than it may last, so that a process that stood still does not take the next waits for endless."""
+        """Choice: no call counts as longer than it may last; else, after a process stood still, the next waits would seem endless."""
         began = self._clock.monotonic()
         self._held += 1
 

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import AsyncGenerator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -432,7 +433,8 @@ def filled() -> Iterator[psycopg.Connection]:
                     await house.write_audit()
             await house.store.aclose()
 
-        anyio.run(fill)
+        with ThreadPoolExecutor(1) as thread:  # in this one a loop of other tests may run
+            thread.submit(anyio.run, fill).result()
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("vacuum analyze")
             yield connection
