@@ -1,6 +1,6 @@
 """The chore that forgets what has outlived its time."""
 
-from contextlib import suppress
+from collections.abc import Callable
 from functools import partial
 
 from operations.services.people.browser_sessions import IDLE
@@ -67,13 +67,13 @@ UNPAID_ORDERS_SECONDS = 30 * DAY
 STILLBORN_CLIENTS_SECONDS, UNUSED_CLIENTS_SECONDS = 7 * DAY, 365 * DAY
 
 
-def retention(store: Store, clock: Clock, days: HistoryDays | None = None) -> Chore:
-    """What calls and people leave behind, and history as the settings say."""
+def retention(store: Store, clock: Clock, report: Callable[[str], None], days: HistoryDays | None = None) -> Chore:
+    """What calls and people leave behind, and history as the settings say. `report` is told what could not be removed."""
 
     async def run() -> None:
         now = clock.now()
         await forget_calls(store, now)
-        await forget_history(store, now, days or HistoryDays())
+        await forget_history(store, now, days or HistoryDays(), report)
         await forget_visits(store, now)
         await forget_logins(store, now)
 
@@ -92,62 +92,63 @@ async def forget_calls(store: Store, now: float) -> None:
     await swept(store, sweep_pending, before=now - UNPAID_ORDERS_SECONDS)
 
 
-async def forget_history(store: Store, now: float, days: HistoryDays) -> None:
+async def forget_history(store: Store, now: float, days: HistoryDays, report: Callable[[str], None]) -> None:
     """The audit log, stored answers, issuances, intents, events, deliveries and call records.
 
     The keys of all that draws, pays or is billed stay for ever.
     """
     await swept(store, give_up_rest, before=now)
-    await forget_audit(store, now, days.audit)
+    if days.audit:
+        await forget_audit(store, now - days.audit * DAY, report)
     await forget_older(store, partial(sweep_answers, now=now), now, days.answers)
     if days.answers:  # a row of the ledger goes after the answer that tells of it
         await forget_older(store, partial(sweep_issuances, now=now), now, days.issuances)
     await forget_older(store, sweep_intents, now, days.intents)
     if days.deliveries:
-        await forget_deliveries(store, now - days.deliveries * DAY)
+        await forget_deliveries(store, now - days.deliveries * DAY, report)
     if days.events:
-        await forget_events(store, now, now - days.events * DAY)
+        await forget_events(store, now, now - days.events * DAY, report)
     if days.call_records:
         await sweep_call_records(store, days=days.call_records, now=now)
 
 
-async def drop(store: Store, history: History, before: float, unless: str = "") -> None:
+async def drop(store: Store, report: Callable[[str], None], history: History, before: float, unless: str = "") -> None:
     """Partitions that are old as a whole; in a later minute where somebody uses the table for long, such as a dump."""
-    with suppress(StoreUnavailable):
+    try:
         await store.write(drop_old, history=history, before=before, unless=unless)
+    except StoreUnavailable as error:
+        report(f"old partitions of {history.name} could not be dropped and are tried again in a minute: {error}")
 
 
-async def forget_audit(store: Store, now: float, days: int) -> None:
+async def forget_audit(store: Store, before: float, report: Callable[[str], None]) -> None:
     """The audit log: whole rows, then reads, one organisation after the other. A month that is a partition goes at once."""
-    if not days:
-        return
     for history in (AUDIT, AUDIT_READ):
-        await drop(store, history, now - days * DAY)
-    await swept(store, sweep_audit, before=await store.read(kept_from, history=AUDIT, before=now - days * DAY))
-    before = await store.read(kept_from, history=AUDIT_READ, before=now - days * DAY)
+        await drop(store, report, history, before)
+    await swept(store, sweep_audit, before=await store.read(kept_from, history=AUDIT, before=before))
+    before_read = await store.read(kept_from, history=AUDIT_READ, before=before)
     organisation = await store.read(next_organisation, after=-1)
     while organisation is not None:
-        await swept(store, partial(sweep_reads, organisation=organisation), before=before)
+        await swept(store, partial(sweep_reads, organisation=organisation), before=before_read)
         organisation = await store.read(next_organisation, after=organisation)
 
 
-async def forget_deliveries(store: Store, before: float) -> None:
+async def forget_deliveries(store: Store, before: float, report: Callable[[str], None]) -> None:
     """Deliveries that have ended, and their attempts."""
     kept = await store.read(kept_from, history=DELIVERY, before=before)
     if kept == before:
         await swept(store, sweep_deliveries, before=before)
-    await drop(store, DELIVERY, before, PENDING_DELIVERIES)
-    await drop(store, ATTEMPT, before, OLDER_DELIVERIES)
+    await drop(store, report, DELIVERY, before, PENDING_DELIVERIES)
+    await drop(store, report, ATTEMPT, before, OLDER_DELIVERIES)
 
 
-async def forget_events(store: Store, now: float, before: float) -> None:
+async def forget_events(store: Store, now: float, before: float, report: Callable[[str], None]) -> None:
     """Events with their deliveries. Where events are partitioned, what each may happen once for is remembered before."""
     kept = await store.read(kept_from, history=EVENT, before=before)
     if kept == before:
         await swept(store, partial(sweep_events, now=now), before=before)
     else:
-        await forget_deliveries(store, before)
-        await drop(store, EVENT, before, DELIVERIES_OF_OLDER_EVENTS)
+        await forget_deliveries(store, before, report)
+        await drop(store, report, EVENT, before, DELIVERIES_OF_OLDER_EVENTS)
 
 
 async def forget_older(store: Store, sweep: Sweep, now: float, days: int) -> None:

@@ -389,7 +389,7 @@ def make_worker(settings: Settings, deps: Deps, sender: Sender, report: Callable
         ids=deps.ids,
         report=report,
         chores=[
-            retention(deps.store, deps.clock, settings.history_days),
+            retention(deps.store, deps.clock, report, settings.history_days),
             recovery(deps.store, deps.clock),
             Partitions(deps.store, deps.clock, report).chore(),
             *([reconciliation(deps, report), *shop_chores(deps, report), *report_chores(deps)] if looks else []),

@@ -25,7 +25,7 @@ from registry.limit_report import (
 from storage.calls.limit_tables import LimitBucketTable, LimitPlaceTable, LimitProcessTable
 from storage.connection import Connection
 from storage.database_state import TableName, named
-from storage.statement import Command, Query, table
+from storage.statement import Command, Dialect, Query, table
 from storage.store import Store
 
 PROCESS, BUCKET, PLACE = table(LimitProcessTable), table(LimitBucketTable), table(LimitPlaceTable)
@@ -87,28 +87,21 @@ LEVEL = Query(
 LEVELS = Query(
     BucketLevel, sa.select(BUCKET.c.name, BUCKET.c.tokens, BUCKET.c.at, BUCKET.c.full_at).where(BUCKET.c.full_at > sa.bindparam("now"))
 )
-KEEP_LEVEL = Command(
-    lambda dialect: (
+
+
+def keep_level(dialect: Dialect, where: sa.ColumnElement[bool] | None = None) -> sa.Executable:
+    """A level of a bucket, in place of the one that there is; `where`: of which there is."""
+    values = {name: sa.bindparam(name, type_=sa.Float) for name in ("tokens", "at", "full_at")}
+    return (
         dialect.insert(BUCKET)
-        .values(name=sa.bindparam("name"), tokens=sa.bindparam("tokens"), at=sa.bindparam("at"), full_at=sa.bindparam("full_at"))
-        .on_conflict_do_update(
-            index_elements=["name"],
-            set_={"tokens": sa.bindparam("tokens"), "at": sa.bindparam("at"), "full_at": sa.bindparam("full_at")},
-        )
+        .values(name=sa.bindparam("name"), **values)
+        .on_conflict_do_update(index_elements=["name"], set_=values, where=where)
     )
-)
+
+
+KEEP_LEVEL = Command(keep_level)
 # Of two levels of one bucket that is the lower which is full later.
-LOWER_LEVEL = Command(
-    lambda dialect: (
-        dialect.insert(BUCKET)
-        .values(name=sa.bindparam("name"), tokens=sa.bindparam("tokens"), at=sa.bindparam("at"), full_at=sa.bindparam("full_at"))
-        .on_conflict_do_update(
-            index_elements=["name"],
-            set_={"tokens": sa.bindparam("tokens"), "at": sa.bindparam("at"), "full_at": sa.bindparam("full_at")},
-            where=BUCKET.c.full_at < sa.bindparam("full_at"),
-        )
-    )
-)
+LOWER_LEVEL = Command(lambda dialect: keep_level(dialect, BUCKET.c.full_at < sa.bindparam("full_at")))
 FORGET_FULL = Command(sa.delete(BUCKET).where(BUCKET.c.full_at <= sa.bindparam("now")))
 
 

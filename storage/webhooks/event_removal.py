@@ -11,12 +11,12 @@ from registry.ids import first_id
 from storage.calls.expired_keys import older_are_gone
 from storage.connection import Connection
 from storage.listed import listed, packed
-from storage.schema import DeliveryTable, EventDigestTable, EventTable
+from storage.schema import DeliveryTable, EventTable
 from storage.statement import Command, Query, table
 from storage.webhooks.deliveries import Id, remove_attempts
-from storage.webhooks.events import digest_of
+from storage.webhooks.events import REMEMBER, digest_of
 
-DELIVERY, EVENT, DIGEST = table(DeliveryTable), table(EventTable), table(EventDigestTable)
+DELIVERY, EVENT = table(DeliveryTable), table(EventTable)
 
 
 class OldEvent(NamedTuple):
@@ -45,9 +45,6 @@ OLD_EVENTS = Query(
     .order_by(EVENT.c.id)
     .limit(sa.bindparam("most"))
     .with_for_update(),
-)
-KEEP_DIGEST = Command(
-    lambda dialect: dialect.insert(DIGEST).values(digest=sa.bindparam("digest")).on_conflict_do_nothing(index_elements=["digest"])
 )
 # Not one that somebody has asked for again meanwhile.
 REMOVE_DELIVERIES = Query(
@@ -102,7 +99,7 @@ def sweep_events(connection: Connection, *, before: float, most: int, now: float
     old = connection.all(OLD_EVENTS, last=first_id("evt_", before), most=most)
     if old:
         ids = packed([[event.id] for event in old])
-        connection.run_many(KEEP_DIGEST, [{"digest": digest_of(event.dedup)} for event in old])
+        connection.run_many(REMEMBER, [{"digest": digest_of(event.dedup)} for event in old])
         remove_deliveries(connection, connection.all(DELIVERIES_OF, ids=ids))
         connection.run(REMOVE_EVENTS, ids=ids)
     return len(old)

@@ -155,5 +155,5 @@ async def test_counts_of_past_days_are_forgotten(stage: Stage) -> None:
     day = period_of(stage.world.clock.now()).name
     for days, used in [(1, 1), (1, 0)]:
         stage.world.clock.advance(days * 86_400)
-        await retention(stage.world.store, stage.world.clock).run()
+        await retention(stage.world.store, stage.world.clock, print).run()
         assert await stage.world.store.read(read_used, organisation=f"ai:{stage.me.organisation}", period=day) == used

@@ -24,7 +24,7 @@ async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator
 async def sweep(shop: Stage) -> None:
     shop.world.clock.advance(31 * DAY)
     for _ in range(2):  # the first run only closes the database to older programs
-        await retention(shop.world.store, shop.world.clock, SHORTEST).run()
+        await retention(shop.world.store, shop.world.clock, print, SHORTEST).run()
 
 
 async def test_the_key_of_a_refund_and_of_a_payout_moves_money_once_and_says_so_after_a_sweep(shop: Stage) -> None:

@@ -67,7 +67,7 @@ async def sweep(world: World, days: float = 0) -> None:
     """So many days later the retention runs; its first run only closes the database to older programs."""
     world.clock.advance(days * DAY)
     for _ in range(2):
-        await retention(world.store, world.clock, HistoryDays(call_records=KEPT)).run()
+        await retention(world.store, world.clock, print, HistoryDays(call_records=KEPT)).run()
 
 
 async def kept(world: World, who: Credentials) -> set[str]:
@@ -118,7 +118,7 @@ async def test_nothing_is_removed_unless_it_is_asked_for(world: World, caller: C
     await send(http, event("a", occurred_at="2011-01-10T08:00:00Z"))
     for _ in range(3):
         world.clock.advance(100 * DAY)
-        await retention(world.store, world.clock).run()
+        await retention(world.store, world.clock, print).run()
     assert await kept(world, caller) == {"a"}
 
 

@@ -93,7 +93,7 @@ class PostOffice:
             clock=self.clock,
             ids=ids or self.world.ids,
             report=self.reports.append,
-            chores=[retention(store or self.store, self.clock)] if chores is None else chores,
+            chores=[retention(store or self.store, self.clock, print)] if chores is None else chores,
             listener=listener,
         )
         self.world.pipeline.deps = replace(self.world.pipeline.deps, wake_worker=made.wake)

@@ -78,12 +78,12 @@ async def test_old_events_go_with_what_was_delivered_and_never_happen_again(whol
         later = await office.emit("second")
         await office.worker(chores=()).step()
 
-        await retention(office.store, office.clock, HistoryDays(events=30)).run()  # closes the database to older programs
+        await retention(office.store, office.clock, print, HistoryDays(events=30)).run()  # closes the database to older programs
         office.clock.advance(29 * DAY)
-        await retention(office.store, office.clock, HistoryDays(events=30, deliveries=7)).run()
+        await retention(office.store, office.clock, print, HistoryDays(events=30, deliveries=7)).run()
         assert await office.store.read(count) == (1, 1, 2)  # what is still to be sent stays
         office.clock.advance(2 * DAY)
-        await retention(office.store, office.clock, HistoryDays(events=30, deliveries=7)).run()
+        await retention(office.store, office.clock, print, HistoryDays(events=30, deliveries=7)).run()
         assert await office.store.read(count) == (1, 1, 1)
         assert [event["id"] for event in (await office.http.get("/v1/connectivity/events")).json()["data"]] == [later]
         await office.emit("first")
@@ -96,7 +96,7 @@ async def test_the_end_of_a_long_queue_changes_so_many_at_once_and_the_rest_in_s
     await office.store.write(queue, endpoint=endpoint, organisation=office.caller.organisation, many=many)
     await office.store.write(note_failure, endpoint=endpoint, first=0, last=0, gone=True)
     assert await office.store.read(in_state, state=FAILED) == ENDED_AT_ONCE
-    await retention(office.store, office.clock).run()
+    await retention(office.store, office.clock, print).run()
     assert await office.store.read(in_state, state=FAILED) == many
 
 

@@ -70,7 +70,7 @@ async def test_placed_packages_are_forgotten_after_two_days_and_a_second_note_of
         await world.store.write(keep_placed, package_id=package, now=world.clock.now())
     assert await world.store.read(placed_among, packages=[7, 8, 9]) == {7, 8}
     assert await world.store.read(placed_among, packages=[]) == frozenset()
-    chore = retention(world.store, world.clock)
+    chore = retention(world.store, world.clock, print)
     world.clock.advance(PLACED_SECONDS - HOUR)
     await chore.run()
     assert await world.store.read(placed_among, packages=[7]) == {7}

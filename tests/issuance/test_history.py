@@ -78,7 +78,7 @@ async def sweep(stage: Stage, days: float = 31) -> None:
     """So many days later everything is removed that may be."""
     await stage.live_on(days * DAY)
     for _ in range(2):  # the first run only closes the database to older programs
-        await retention(stage.world.store, stage.world.clock, SHORTEST).run()
+        await retention(stage.world.store, stage.world.clock, print, SHORTEST).run()
 
 
 def code(answer: httpx.Response) -> tuple[int, str]:
@@ -141,7 +141,7 @@ async def test_no_older_program_starts_where_keys_have_been_removed(tmp_path: Pa
         url = sqlite_url(tmp_path)
         assert current_schema(url).works_from == "0015"
         await stage.live_on(0)
-        await retention(stage.world.store, stage.world.clock).run()
+        await retention(stage.world.store, stage.world.clock, print).run()
         assert current_schema(url).works_from == "0015"  # nothing is to be removed
         await sweep(stage, 0)
         assert current_schema(url).works_from == max(REVISION, RECORDS_REVISION)

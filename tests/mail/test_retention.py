@@ -144,10 +144,10 @@ async def test_it_is_forgotten_when_its_time_is_over_and_not_before(model: type[
     store, clock = open_store(migrated_sqlite(tmp_path)), SettableClock()
     await store.write(fill, rows=[(model, row)])
     clock.advance(seconds - 1)
-    await retention(store, clock).run()
+    await retention(store, clock, print).run()
     assert await count(store, model) == 1
     clock.advance(2)
-    await retention(store, clock).run()
+    await retention(store, clock, print).run()
     assert await count(store, model) == 0
     await store.aclose()
 
@@ -167,7 +167,7 @@ async def test_on_both_databases_a_grant_goes_with_its_codes_and_tokens_and_a_li
     await store.write(fill, rows=rows)
     clock = SettableClock()
     clock.advance(400 * DAY)
-    await retention(store, clock).run()
+    await retention(store, clock, print).run()
     assert [await count(store, model) for model in (AccessGrantTable, AuthorizationCodeTable, RefreshTokenTable, OauthClientTable)] == [
         1
     ] * 4
@@ -178,7 +178,7 @@ async def test_on_both_databases_a_grant_goes_with_its_codes_and_tokens_and_a_li
 async def test_what_organisations_and_people_used_is_kept(store: Store) -> None:
     used = [(QuotaTable, {"organisation": name, "period": "2026-01-15", "used": 3}) for name in ("org_1", "usr_1", "keyed")]
     await store.write(fill, rows=used)
-    await retention(store, SettableClock()).run()
+    await retention(store, SettableClock(), print).run()
     assert await count(store, QuotaTable) == 3
 
 
@@ -193,5 +193,5 @@ async def test_what_is_more_than_one_step_takes_is_forgotten_too(store: Store, m
 
     many = AT_ONCE * 2 + 1
     await store.write(fill, rows=[*(row(number) for number in range(many)), row(many, expires_at=None, at=NOON)])
-    await retention(store, SettableClock()).run()
+    await retention(store, SettableClock(), print).run()
     assert await count(store, model) == 1

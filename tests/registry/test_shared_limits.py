@@ -123,6 +123,15 @@ TestLimitMachine = LimitMachine.TestCase
 TestLimitMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
+def cluster_of_two() -> tuple[Cluster, Process, Process]:
+    """Two processes that know of each other."""
+    cluster = Cluster()
+    first, second = cluster.start(), cluster.start()
+    first.report()
+    second.report()
+    return cluster, first, second
+
+
 def test_a_process_that_is_alone_reports_once_a_second_and_never_for_a_call() -> None:
     cluster = Cluster()
     process = cluster.start()
@@ -156,10 +165,7 @@ def test_a_second_process_waits_until_the_first_has_told_what_it_counted() -> No
 
 
 def test_what_dead_processes_held_is_the_others_after_the_lease_and_no_sooner() -> None:
-    cluster = Cluster()
-    first, second = cluster.start(), cluster.start()
-    first.report()
-    second.report()
+    cluster, first, second = cluster_of_two()
     first.begin(LIMIT)
     first.report()
     assert first.places.in_use == LIMIT
@@ -176,10 +182,7 @@ def test_what_dead_processes_held_is_the_others_after_the_lease_and_no_sooner() 
 
 
 def test_a_process_that_stood_still_for_longer_than_its_lease_begins_no_call_before_it_has_reported() -> None:
-    cluster = Cluster()
-    first, second = cluster.start(), cluster.start()
-    first.report()
-    second.report()
+    cluster, first, second = cluster_of_two()
     first.begin(LIMIT)
     first.report()
     for _ in range(LIMIT):
@@ -194,10 +197,7 @@ def test_a_process_that_stood_still_for_longer_than_its_lease_begins_no_call_bef
 
 
 def test_a_process_that_is_left_alone_goes_on_with_what_all_have_spent() -> None:
-    cluster = Cluster()
-    first, second = cluster.start(), cluster.start()
-    first.report()
-    second.report()
+    cluster, first, second = cluster_of_two()
     first.report()
     for _ in range(SIZE):
         second.spend(1)
@@ -213,10 +213,7 @@ def test_a_process_that_is_left_alone_goes_on_with_what_all_have_spent() -> None
 
 @pytest.mark.parametrize("waiting", [1, LIMIT, 3 * LIMIT])
 def test_a_process_with_all_places_gives_up_half_of_them_as_its_calls_end_when_another_waits(waiting: int) -> None:
-    cluster = Cluster()
-    first, second = cluster.start(), cluster.start()
-    first.report()
-    second.report()
+    _, first, second = cluster_of_two()
     first.begin(LIMIT + 20)
     first.report()
     second.begin(waiting)
@@ -251,10 +248,7 @@ def test_of_three_processes_and_one_place_each_gets_its_turn() -> None:
 
 
 def test_what_is_not_used_is_free_for_another_at_the_next_report() -> None:
-    cluster = Cluster()
-    first, second = cluster.start(), cluster.start()
-    first.report()
-    second.report()
+    _, first, second = cluster_of_two()
     first.begin(LIMIT)
     first.report()
     for _ in range(LIMIT):

@@ -207,7 +207,7 @@ async def test_only_the_last_change_is_undone_and_only_for_a_day(house: House) -
     house.world.clock.advance(DAY)
     said = await house.http(RESTORE, new.who.secret, {}, sure=True)
     assert (said.status, said.body["code"]) == (409, "no_former_token")
-    await retention(house.world.store, house.world.clock).run()
+    await retention(house.world.store, house.world.clock, print).run()
     assert (await new.state())["connection"]["former_token_until"] is None
 
 
