@@ -114,6 +114,11 @@ class CircuitBreaker:
                 return Verdict.PROBE  # nothing is known of it
         return Verdict.PROBE if not owner.probes and now >= owner.probes_after else Verdict.REFUSE
 
+    def is_open_for(self, name: str) -> bool:
+        """Whether this organisation is refused for its own failures."""
+        owner = self._owners.get(name)
+        return owner is not None and owner.open
+
     def retry_after(self, name: str, now: float) -> int:
         """Seconds after which a refused organisation may be let through."""
         owner = self._owners.get(name)

@@ -4,6 +4,7 @@ from asyncio import timeout
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Literal
 
 from clients.breaker import CircuitBreaker, Verdict
@@ -27,6 +28,11 @@ NOT_ANSWERED: frozenset[FailureKind] = frozenset({"timeout", "refused", "dns", "
 """Failures that speak against the system; whatever it answers, an error among them, speaks for it."""
 
 
+def unheard(text: str) -> None:
+    """Where nobody listens."""
+    del text
+
+
 class OutsideSystem:
     """Lets requests wait for a system, at most so many at once and of one organisation half of them; and its calls through, or not.
 
@@ -47,6 +53,9 @@ class OutsideSystem:
         self.queue = Histogram(ANSWER_SECONDS)
         """Their waits for a place."""
         self.clock = clock
+        self.report: Callable[[str], None] = unheard
+        """Told when calls are refused from now on, and when they are sent again."""
+        self._silent_since = 0.0
         self._most, self._of_one = max(1, most_waiting), max(1, most_waiting // 2)
         self._of: dict[str, int] = {}
 
@@ -106,7 +115,7 @@ class OutsideSystem:
             answered = None
             raise
         finally:
-            self.breaker.end_probe(owner, self.clock.monotonic(), answered=answered)
+            self._judge(owner, partial(self.breaker.end_probe, owner, self.clock.monotonic(), answered=answered))
         if answered:
             return True
         self.refuse("open")
@@ -124,4 +133,23 @@ class OutsideSystem:
 
     def ended(self, owner: str, *, failed: bool) -> None:
         """A call that was sent was answered, or was not."""
-        self.breaker.ended(owner, self.clock.monotonic(), failed=failed)
+        if failed or self.breaker.is_open:
+            self._judge(owner, partial(self.breaker.ended, owner, self.clock.monotonic(), failed=failed))
+        else:
+            self.breaker.ended(owner, self.clock.monotonic(), failed=False)
+
+    def _judge(self, owner: str, ended: Callable[[], None]) -> None:
+        """Count a call that may change whether calls are sent, and tell of the change."""
+        breaker, name = self.breaker, self.name.replace("_", " ")
+        for_all, for_one = breaker.open_for_all, breaker.is_open_for(owner)
+        ended()
+        now, whose = self.clock.monotonic(), f"organisation {owner}" if owner else "the service itself"
+        if breaker.is_open_for(owner) and not for_one:
+            self.report(f"the {name} does not answer the calls of {whose}: they are refused until it does")
+        if breaker.open_for_all and not for_all:
+            self._silent_since = now
+            self.report(f"the {name} does not answer: calls to it are refused until it does")
+        if for_all and not breaker.open_for_all:
+            self.report(f"the {name} answers again, after {now - self._silent_since:.0f} s in which calls were refused")
+        if for_one and not breaker.is_open_for(owner):
+            self.report(f"the {name} answers the calls of {whose} again")

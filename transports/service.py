@@ -328,6 +328,8 @@ def build_service(
     deps = make_deps(settings, store, keyring, clock, ids, way, payments, secrets, pace, journal.replica, apart=apart, rings=rings)
     model = open_model(settings, clock)
     deps, systems = replace(deps, model=model), (way.pool.system, payments.system, *(() if model is None else (model.system,)))
+    for system in systems:
+        system.report = report
     worker = make_worker(settings, deps, sender, report, looks=deps.draws)
     bell.hang(worker.wake)
     postman = make_postman(settings, deps, report)

@@ -13,7 +13,7 @@ from operations.connectivity.shapes import Intent, IntentId, Plan, without_codes
 from operations.deps import Ctx
 from operations.services.issuing.intent_purpose import IntentPurpose, processing
 from operations.services.issuing.issuance import Issue, issue_test
-from operations.services.issuing.ledger import Order, draw
+from operations.services.issuing.ledger import Order, before_draw, draw
 from operations.services.issuing.purpose import TakenBack
 from operations.services.network.upstream import reach
 from operations.vocabulary import Limit, ListOf, StartingAfter, page
@@ -244,7 +244,7 @@ async def draw_for(ctx: Ctx, row: IntentRow, choice: LiveChoice, *, waited: bool
     """Draw the eSIM of a live plan; the intent says what came of it."""
     deps = ctx.deps
     upstream = await reach(ctx)
-    with issuing():
+    with before_draw():
         live = await live_plan(ctx, upstream, choice)
     purpose = IntentPurpose(processing(row, live.plan), waited, ctx.status, deps.keyring, deps.ids)
     concluded = await draw(ctx, upstream, Order(row.id, live.account_id, live.template_id, intent=row.id), purpose)

@@ -9,7 +9,7 @@ from clients.ocs.token_places import issuing
 from operations.deps import Ctx
 from operations.services.issuing.inventory_purpose import InventoryPurpose, IssuedData
 from operations.services.issuing.issued_line import LineHasPackages, issued_line
-from operations.services.issuing.ledger import Order, draw
+from operations.services.issuing.ledger import Order, before_draw, draw
 from operations.services.issuing.purpose import NoInventory, TakenBack, require_kept
 from operations.services.issuing.rollback import LedgerData, NotIssued, ledger_row, require_issued, roll_back
 from operations.services.network.lines import Line
@@ -125,7 +125,7 @@ async def issue_esim_from_inventory(ctx: Ctx, params: FromInventory, upstream: U
     a password. `esim.issued` goes to your webhook endpoints. Keys may not begin with `onr_`, `ord_` or `cni_`.
     """
     require_time_left(params, ctx.now)
-    with issuing():
+    with before_draw():
         await find_template(upstream, params.package_template_id, "packageTemplateId")
     purpose = InventoryPurpose(ctx.call.idempotency_key or "", ctx.call.request_id, ctx.deps.ids)
     order = Order(

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -10,6 +10,7 @@ import orjson
 
 from benchmarks.load import Answer
 from benchmarks.requests import MODERN, message
+from registry.errors import Refusal
 from tests.endurance.people import Member
 from tests.endurance.tally import Status, Tally
 from tests.endurance.wires import Wires, request
@@ -19,6 +20,17 @@ BATCH, OVERLAP, SIMS, MONTHS, MONTH_SIZE = 30, 10, 150, 24, 900
 NOT_CHARGED = {400, 401, 405, 429, 503}
 NOT_CARRIED_OUT = {"idempotency_in_progress", "idempotency_key_reused"}
 PLAN = "test_eu_1gb"
+
+
+def refusals(kind: type[Refusal] = Refusal) -> Iterator[type[Refusal]]:
+    """All kinds of refusals."""
+    for each in kind.__subclasses__():
+        yield each
+        yield from refusals(each)
+
+
+STATUSES = {kind.code: kind.status for kind in refusals()} | {"ocs_timeout": 502}
+"""A tool that fails tells its code alone."""
 
 
 class Asked(NamedTuple):
@@ -231,7 +243,7 @@ def read(asked: Asked, answer: Answer) -> tuple[int, Any, bool]:
     inside = result.get("structuredContent") or {}
     if result.get("isError"):
         inside = orjson.loads(result["content"][0]["text"])
-        return int(inside.get("status", 599)), inside, False
+        return STATUSES.get(inside["code"], 599), inside, False
     return 200, inside, False
 
 

@@ -14,6 +14,7 @@ SHORT = ("--minutes", "0.1", "--engine", "sqlite", "--capacity-seconds", "1", "-
 def test_a_few_seconds_of_everything_leave_ledgers_that_agree(tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-m", "tests.endurance.main", *SHORT, "--out", str(tmp_path), "--work", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=240, check=False)
+    assert "memory is not judged" in done.stdout
     kept = tmp_path / "endurance-sqlite.json"
     assert kept.exists(), done.stdout + done.stderr
     result = json.loads(kept.read_text())

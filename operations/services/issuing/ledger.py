@@ -1,5 +1,7 @@
 """Drawing an eSIM from stock, once per key for ever: look at the stock, commit what is sent, send it, commit what came of it."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from clients.ocs.failure import OcsNotFound
@@ -33,6 +35,8 @@ from storage.issuing.issuance import (
 from storage.issuing.stock import was_returned
 
 DAY = 86_400
+LATER = 10
+"""Seconds after which a draw may be tried again when the charging system is in trouble."""
 # Choice: with these codes the charging system itself does not vouch for having done nothing (3 server fault, 5 and 7 its database).
 NO_PROOF = frozenset({3, 5, 7})
 NOT_IN_THIS_STATE, TRAFFIC_LIMIT = 14, 100
@@ -57,6 +61,26 @@ class Order:
     patient: bool = False
 
 
+@contextmanager
+def before_draw() -> Generator[None]:
+    """Reads of the charging system before an eSIM is drawn: where one fails, its error says that none was."""
+    with issuing():
+        try:
+            yield
+        except OcsError as refusal:
+            if type(refusal) is not OcsError or refusal.hint is not None:  # what the caller has to change, or what says it all
+                raise
+            raise OcsError(
+                f"{refusal.message} No eSIM was drawn",
+                ocs_code=refusal.ocs_code,
+                code=refusal.error_code,
+                hint="Repeat the call with the same key",
+                before_execution=refusal.before_execution,
+                details=refusal.details,
+                retry_after=int(refusal.headers.get("Retry-After", LATER)),
+            ) from None
+
+
 async def draw(ctx: Errand, upstream: Upstream, order: Order, purpose: Purpose) -> Conclusion:
     """The one dispatch of a key, and what came of it. Raises what surely came before it; the key is free then."""
     with issuing():
@@ -68,7 +92,8 @@ async def dispatch_once(ctx: Errand, upstream: Upstream, order: Order, purpose: 
     deps = ctx.deps
     if not deps.draws:
         raise no_network()
-    look = await deps.stock.look(upstream, order.account_id)
+    with before_draw():
+        look = await deps.stock.look(upstream, order.account_id)
     row = NewIssuance(
         organisation=ctx.organisation,
         key=order.key,
