@@ -9,6 +9,7 @@ from registry.clock import Clock
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base32: its order is the order of the bits
 PAIRS = [a + b for a in ALPHABET for b in ALPHABET]
 RANDOM_BITS = 80
+LAST_MS = (1 << 48) - 1
 FORTY = (1 << 40) - 1
 POOL = 4096
 
@@ -44,8 +45,8 @@ def forty(bits: int) -> str:
 
 
 def first_id(prefix: str, at: float) -> str:
-    """The smallest id with this prefix that can be made at `at` (Unix seconds): every id made before is smaller."""
-    return prefix + base32((int(at * 1000) & ((1 << 48) - 1)) << RANDOM_BITS)
+    """The smallest id with this prefix that can be made at `at` (Unix seconds, from 1970 on): every id made before is smaller."""
+    return prefix + base32(min(max(0, int(at * 1000)), LAST_MS) << RANDOM_BITS)
 
 
 def moment_of_id(id: str) -> float:

@@ -9,6 +9,8 @@ LEASE_SECONDS = 4.0
 """How long a process may count without another report. One that dies loses what it had after this."""
 QUIET_SECONDS = 10.0
 """A process counts alone again when the leases of all others ended this long ago."""
+AGREE_SECONDS = 5.0
+"""Clocks of processes differ by less. A time that is further ahead is of a clock that was wrong, and counts for nothing."""
 PORTION = 10
 """A portion is the tenth part of a bucket, and at least two tokens."""
 

@@ -20,6 +20,7 @@ VERSION_TABLE = "alembic_version"
 class DatabaseState(NamedTuple):
     """`sealed_by` names the keys of the newest and the oldest sealed rows, as far as they were asked for."""
 
+    is_read_only: bool
     schema: Schema
     sealed_by: frozenset[str]
 
@@ -28,6 +29,12 @@ class TableName(NamedTuple):
     """A table that there is."""
 
     name: str
+
+
+class Mode(NamedTuple):
+    """Whether writes are refused."""
+
+    is_read_only: int
 
 
 class Version(NamedTuple):
@@ -61,6 +68,18 @@ VERSION = Query(Version, sa.select(sa.table(VERSION_TABLE, sa.column("version_nu
 STEPS = Query(Step, sa.select(STEP.c.works_from).where(STEP.c.revision == sa.bindparam("revision")))
 
 
+MODE = Query(
+    Mode,
+    sa.text("select pg_is_in_recovery()::int as is_read_only").columns(sa.column("is_read_only", sa.Integer)),
+)
+
+
+def is_read_only(connection: Connection) -> bool:
+    """Whether the server is a standby; never on SQLite."""
+    mode = connection.first(MODE) if connection.dialect_name == "postgresql" else None
+    return mode is not None and mode.is_read_only == 1
+
+
 def database_state(connection: Connection, *, with_keys: bool) -> DatabaseState:
     """One snapshot. Keys are asked of a schema that this program knows."""
     row = connection.first(VERSION) if connection.first(VERSION_TABLES) is not None else None
@@ -68,7 +87,7 @@ def database_state(connection: Connection, *, with_keys: bool) -> DatabaseState:
     if schema.is_newer and connection.first(STEP_TABLES) is not None:
         step = connection.first(STEPS, revision=schema.revision)
         schema = Schema(schema.revision, None if step is None else step.works_from)
-    return DatabaseState(schema, outermost_key_ids(connection) if with_keys and schema.is_spoken else frozenset())
+    return DatabaseState(is_read_only(connection), schema, outermost_key_ids(connection) if with_keys and schema.is_spoken else frozenset())
 
 
 async def look_at_database(store: Store, *, with_keys: bool) -> DatabaseState:

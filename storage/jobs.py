@@ -19,7 +19,8 @@ ENSURE = Command(
     )
 )
 # PostgreSQL skips the row while another replica holds it; on SQLite the clause renders nothing, and the write lock excludes.
-PICK = sa.select(JOB.c.name).where(JOB.c.name == NAME, JOB.c.due_ms <= sa.bindparam("now_ms")).with_for_update(skip_locked=True)
+IS_DUE = (JOB.c.due_ms <= sa.bindparam("now_ms")) | (JOB.c.due_ms > sa.bindparam("latest_ms"))
+PICK = sa.select(JOB.c.name).where(JOB.c.name == NAME, IS_DUE).with_for_update(skip_locked=True)
 CLAIM = Command(
     sa.update(JOB).where(JOB.c.name.in_(PICK.scalar_subquery())).values(lease=sa.bindparam("token"), due_ms=sa.bindparam("lease_end"))
 )
@@ -43,10 +44,13 @@ def due_at(connection: Connection, *, name: str) -> int:
     return row.due_ms if row else 0
 
 
-def claim(connection: Connection, *, name: str, token: str, now_ms: int, lease_ms: int) -> bool:
-    """Take the job for the length of a lease; False when it is not due, or another has it."""
+def claim(connection: Connection, *, name: str, token: str, now_ms: int, lease_ms: int, latest_ms: int) -> bool:
+    """Take the job for the length of a lease; False when it is not due, or another has it.
+
+    One that is due after `latest_ms` was put off by a clock that was ahead, and is due now.
+    """
     connection.run(ENSURE, job=name, first_ms=now_ms)
-    return connection.run(CLAIM, job=name, token=token, now_ms=now_ms, lease_end=now_ms + lease_ms) == 1
+    return connection.run(CLAIM, job=name, token=token, now_ms=now_ms, latest_ms=latest_ms, lease_end=now_ms + lease_ms) == 1
 
 
 def done(connection: Connection, *, name: str, token: str, next_ms: int) -> bool:

@@ -42,6 +42,8 @@ TAKEN = psycopg.errors.UniqueViolation
 # A unique value that another transaction has just taken is one, too: run again, the function sees it and decides.
 COLLISIONS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected, TAKEN)
 BREAKS = (psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout)
+# At BEGIN, or at a statement that was planned before a table changed, it is the second one: a new session has neither.
+READ_ONLY = (psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.FeatureNotSupported)
 NO_ANSWER = "the database does not answer"
 
 
@@ -109,6 +111,9 @@ class Session:
                 raise StoreUnavailable("the connection to the database broke") from broken.__cause__
             self._end_backend()
             raise CommitUnknown from broken.__cause__
+        except READ_ONLY as error:
+            self.close()
+            raise refusal(error) from error
         except BREAKS as error:
             if self.is_cut:
                 self.close()
@@ -232,4 +237,6 @@ def refusal(error: psycopg.Error) -> StoreUnavailable:
         return StoreUnavailable("the database row is locked by another transaction")
     if error.sqlstate == "57014":
         return StoreUnavailable("the database took too long for a statement")
+    if isinstance(error, READ_ONLY):
+        return StoreUnavailable("the database takes no writes at present: it is a standby")
     return StoreUnavailable("the database refused the transaction")

@@ -1,6 +1,7 @@
 """The ASGI application: the HTTP door in front, and behind it what no operation's path reaches; its lifespan is the service's."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import cast
 
 import anyio
@@ -11,6 +12,7 @@ from registry.active_request import one_request
 from registry.call import Reply
 from registry.catalogue import Catalogue
 from registry.errors import MethodNotAllowed, Refusal
+from transports.chores import keep_running
 from transports.http.asgi import App, HttpScope, Receive, Scope, Send
 from transports.http.door import HttpDoor
 from transports.http.forwarded import Forwarded
@@ -158,13 +160,8 @@ class Application:
         service.keep_room()
         await service.readiness.look()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(service.keep_books)
-            tasks.start_soon(service.readiness.watch)
-            tasks.start_soon(service.postman.run)
-            if service.upstream.simulation is not None:
-                tasks.start_soon(keep_simulating, service.upstream.simulation, self.http)
-            if self._payments is not None:
-                tasks.start_soon(keep_telling, self._payments, self.http)
+            for name, run in self._kept():
+                tasks.start_soon(keep_running, name, run, service.report)
             works = service.settings.worker if service.settings.worker is not None else service.settings.embedded
             done = anyio.Event()
             if works:
@@ -182,8 +179,19 @@ class Application:
         self._logs.flush()
         await send({"type": "lifespan.shutdown.complete"})
 
+    def _kept(self) -> Iterator[tuple[str, Callable[[], Awaitable[None]]]]:
+        """What runs beside the calls, the worker apart."""
+        service = self.service
+        yield "the writing of buffered rows", service.keep_books
+        yield "the look at the database", service.readiness.watch
+        yield "the postman", service.postman.run
+        if service.upstream.simulation is not None:
+            yield "the simulated network", partial(keep_simulating, service.upstream.simulation, self.http)
+        if self._payments is not None:
+            yield "the simulated payment processor", partial(keep_telling, self._payments, self.http)
+
     async def _work(self, done: anyio.Event) -> None:
         try:
-            await self.service.worker.run()
+            await keep_running("the worker", self.service.worker.run, self.service.report)
         finally:
             done.set()

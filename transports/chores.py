@@ -1,7 +1,8 @@
-"""Chores: what is done now and then beside deliveries, by one replica at a time, each in a task of its own."""
+"""Chores: what is done now and then beside deliveries, by one replica at a time, each in a task of its own; and what never ends."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import anyio
 
@@ -9,12 +10,16 @@ from registry.clock import Clock
 from registry.ids import Ids
 from storage import jobs
 from storage.store import Store
+from transports.logs import text_of
 from transports.tally import Tally
 
 AGAIN_SECONDS = 5.0
 LOOK_SECONDS = 0.1
+RESTART_SECONDS = 1.0
 # The lease outlives the longest run by this much, so that it is given back before another replica may take it.
 MARGIN_SECONDS = 5.0
+CLOCKS_SECONDS = 60.0
+"""No clock is this far ahead of another one, unless it is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,11 @@ class Chore:
     run: Callable[[], Awaitable[None]]
     limit_seconds: float = 60.0
     everywhere: bool = False
+
+
+def longest(chore: Chore) -> float:
+    """Seconds that a chore is put off at most: by its holder's lease, or until it is due again. What is later is of a wrong clock."""
+    return max(chore.every_seconds, chore.limit_seconds + MARGIN_SECONDS) + CLOCKS_SECONDS
 
 
 class Chores:
@@ -91,7 +101,7 @@ class Chores:
         token, claimed = self._ids.new("lse_"), False
         try:
             wait = await self._store.read(jobs.due_at, name=chore.name) / 1000 - self._clock.now()
-            if wait > 0:
+            if 0 < wait <= longest(chore):
                 return min(wait, chore.every_seconds)
             with anyio.CancelScope(shield=True):  # cancelled here, the lease would be taken and never given back
                 claimed = await self._claim(chore, token)
@@ -103,8 +113,9 @@ class Chores:
         return LOOK_SECONDS
 
     async def _claim(self, chore: Chore, token: str) -> bool:
-        lease_ms = int((chore.limit_seconds + MARGIN_SECONDS) * 1000)
-        return await self._store.write(jobs.claim, name=chore.name, token=token, now_ms=int(self._clock.now() * 1000), lease_ms=lease_ms)
+        now_ms, lease_ms = int(self._clock.now() * 1000), int((chore.limit_seconds + MARGIN_SECONDS) * 1000)
+        latest_ms = now_ms + int(longest(chore) * 1000)
+        return await self._store.write(jobs.claim, name=chore.name, token=token, now_ms=now_ms, lease_ms=lease_ms, latest_ms=latest_ms)
 
     async def _hold(self, chore: Chore, token: str) -> None:
         """One run under the lease, which is given back however it ends: at once when the process ends."""
@@ -127,3 +138,21 @@ class Chores:
             await self._store.write(jobs.done, name=chore.name, token=token, next_ms=next_ms)
         except Exception as error:
             self._fault(f"the lease of {chore.name} could not be given back; it ends by itself", error)
+
+
+async def keep_running(name: str, run: Callable[[], Awaitable[None]], report: Callable[[str], None]) -> None:
+    """Run it until it ends by itself. Where it fails, that is told, and it begins again a second later."""
+    while True:
+        try:
+            return await run()
+        except Exception as error:
+            report(f"{name} failed and begins again: {', '.join(faults(error))}")
+        await anyio.sleep(RESTART_SECONDS)
+
+
+def faults(error: BaseException) -> list[str]:
+    """What failed, of a group each part."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return [text for each in group.exceptions for text in faults(each)]
+    return [f"{type(error).__name__}: {text_of(error)}"]

@@ -134,9 +134,15 @@ def described(error: BaseException) -> list[dict[str, object]]:
     while current is not None and len(found) < 5:
         frames = traceback.extract_tb(current.__traceback__)[-FRAMES:]
         where = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
-        found.append({"type": type(current).__name__, "text": str(current)[:500], "frames": where})
+        found.append({"type": type(current).__name__, "text": text_of(current)[:500], "frames": where})
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
     return found
+
+
+def text_of(error: BaseException) -> str:
+    """What it says. Of an error of PostgreSQL not the details, which repeat values of the row."""
+    sqlstate = getattr(error, "sqlstate", None)
+    return str(error) if sqlstate is None else f"{str(error).partition(chr(10))[0]} ({sqlstate})"
 
 
 def stamp(seconds: float) -> str:

@@ -19,7 +19,7 @@ KEYS_EVERY = 10
 """Looks from one at the keys to the next."""
 STALE_SECONDS = 6.0
 """After which a look counts for nothing: the process itself does not get on."""
-DATABASE, SCHEMA, KEYRING, DRAINING = "database_unreachable", "schema_version", "keyring", "draining"
+DATABASE, READ_ONLY, SCHEMA, KEYRING, DRAINING = "database_unreachable", "database_read_only", "schema_version", "keyring", "draining"
 
 
 class Ready(TypedDict):
@@ -30,8 +30,8 @@ class Ready(TypedDict):
 
 
 class Readiness:
-    """Ready while the database answers, has a schema version that this program works on, and was sealed with keys that it has;
-    until the process is told to end.
+    """Ready while the database answers and takes writes, has a schema version that this program works on, and was sealed with keys that
+    it has; until the process is told to end.
 
     Choice: no operation. It is asked of one process, also of a worker, that does not serve the API, and says nothing to a client of it.
     """
@@ -83,6 +83,8 @@ class Readiness:
             state = await look_at_database(self._store, with_keys=with_keys)
         except StoreUnavailable:
             return (DATABASE,)
+        if state.is_read_only:
+            return (READ_ONLY,)
         if not state.schema.is_spoken:
             return (SCHEMA,)
         if with_keys:

@@ -154,7 +154,7 @@ class OcsLink:
             if progress.sent is not None and (seconds == total or now - progress.sent >= PROBE_SECONDS):
                 progress.failed = True
         if progress.failed is not None:
-            self._system.breaker.ended(self._owner, now, failed=progress.failed)
+            self._system.ended(self._owner, failed=progress.failed)
         kind = "ok" if isinstance(found, Done) else outcome_of(progress, overdue=overdue)
         self._system.observe(asked.method, kind, began=started, placed=progress.placed)
         said = "done" if isinstance(found, Done) else found.error.error_code

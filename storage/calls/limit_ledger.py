@@ -11,6 +11,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from registry.limit_report import (
+    AGREE_SECONDS,
     LEASE_SECONDS,
     QUIET_SECONDS,
     BucketCount,
@@ -156,7 +157,9 @@ def count_report(connection: Connection, *, report: LimitReport) -> LimitAnswer:
     if not others and report.levels is None:
         renew(connection, report, alone=True)
         connection.run(EMPTY_PLACES, whose=report.process)
-        return LimitAnswer(Counting.ALONE, buckets=counts, levels=connection.all(LEVELS, now=report.now))
+        return LimitAnswer(
+            Counting.ALONE, buckets=counts, levels=[known(level, report.now) for level in connection.all(LEVELS, now=report.now)]
+        )
     renew(connection, report, alone=False)
     grants = grant_places(connection, report, living)
     keep_places(connection, report, grants)
@@ -164,10 +167,10 @@ def count_report(connection: Connection, *, report: LimitReport) -> LimitAnswer:
 
 
 def forget_dead(connection: Connection, others: Sequence[Process], now: float) -> list[Process]:
-    """The other processes, without those whose lease ended long ago: their rows are deleted."""
+    """The other processes, without those whose lease ended long ago, or ends later than any: their rows are deleted."""
     kept: list[Process] = []
     for each in others:
-        if each.lease_end + QUIET_SECONDS > now:
+        if now - QUIET_SECONDS < each.lease_end <= now + LEASE_SECONDS + AGREE_SECONDS:
             kept.append(each)
         else:
             connection.run(LEAVE, process=each.id)
@@ -183,14 +186,19 @@ def renew(connection: Connection, report: LimitReport, *, alone: bool) -> None:
         connection.run(RENEW, process=report.process, ends=report.now + LEASE_SECONDS, is_alone=int(alone))
 
 
+def known(level: BucketLevel, now: float) -> BucketLevel:
+    """A level as it counts: one of a later time is of a clock that was ahead, and has been set right since."""
+    return level if level.at <= now + AGREE_SECONDS else level._replace(at=now, full_at=now + level.full_at - level.at)
+
+
 def count_bucket(connection: Connection, use: BucketUse, now: float) -> BucketCount:
     """As many of the tokens spent as the bucket has. Its time never goes back, so that clocks that differ fill it no faster."""
     row = connection.first(LEVEL, bucket=use.name)
-    level = row or BucketLevel(use.name, use.size, now, now)
+    level = BucketLevel(use.name, use.size, now, now) if row is None else known(row, now)
     at = max(level.at, now)
     tokens = min(use.size, level.tokens + (at - level.at) * use.rate)
     counted = max(0.0, min(use.used, tokens))
-    if counted:
+    if counted or level is not row:
         left = tokens - counted
         connection.run(KEEP_LEVEL, name=use.name, tokens=left, at=at, full_at=at + (use.size - left) / use.rate)
     return BucketCount(counted, tokens - counted)

@@ -2,13 +2,14 @@
 
 
 class ManualClock:
-    """Wall and monotonic time in step."""
+    """Wall and monotonic time in step; the wall clock may be set wrong by some seconds."""
 
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self.time = now
+        self.ahead = 0.0
 
     def now(self) -> float:
-        return self.time
+        return self.time + self.ahead
 
     def monotonic(self) -> float:
         return self.time

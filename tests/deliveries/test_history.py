@@ -90,6 +90,18 @@ async def test_old_events_go_with_what_was_delivered_and_never_happen_again(whol
         assert await office.store.read(count) == (1, 1, 1)
 
 
+async def test_nothing_goes_that_is_kept_for_as_long_as_a_setting_allows(whole: PostOffice) -> None:
+    office, longest = whole, 36_500  # that settings take
+    async with receiver(answers(["200 OK"])) as listening:
+        await office.endpoint(listening.url())
+        await office.emit("first")
+        await office.worker(chores=()).step()
+    days = HistoryDays(longest, longest, longest, longest, longest, longest, longest)
+    for _ in range(2):
+        await retention(office.store, office.clock, print, days).run()
+    assert await office.store.read(count) == (1, 1, 1)
+
+
 async def test_the_end_of_a_long_queue_changes_so_many_at_once_and_the_rest_in_steps(office: PostOffice) -> None:
     endpoint, _ = await office.endpoint("http://127.0.0.1:9/")
     many = ENDED_AT_ONCE + 600

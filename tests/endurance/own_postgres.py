@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
+
 from storage.migrate import upgrade
 
 if TYPE_CHECKING:
@@ -36,6 +38,17 @@ class OwnPostgres:
         while Path(f"/proc/{pid}").exists():
             assert time.monotonic() < ends, "PostgreSQL did not stop"
             time.sleep(0.02)
+
+    def start_as_standby(self) -> None:
+        """Again, as one that only reads; `promote` ends that."""
+        (self._server.pgdata / "standby.signal").touch()
+        shutil.chown(self._server.pgdata / "standby.signal", (self._server.pgdata / "PG_VERSION").owner())
+        self.start()
+
+    def promote(self) -> None:
+        """From now on it takes writes."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("select pg_promote()")
 
     def start(self) -> None:
         """Again, at the same address; returns when it has recovered."""

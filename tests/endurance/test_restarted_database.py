@@ -1,7 +1,9 @@
-"""PostgreSQL is stopped as by a crash while calls are under way, and started again: the service goes on by itself."""
+"""PostgreSQL is stopped as by a crash while calls are under way, and started again, or is a standby: the service goes on by itself."""
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import httpx
 import pytest
 
 from tests.databases import NO_POSTGRES
-from tests.endurance.own_postgres import own_postgres
+from tests.endurance.own_postgres import OwnPostgres, own_postgres
 from tests.kill.campaign import finish
 from tests.kill.errands import Callers, Errand, bearer, inventory_errand
 from tests.kill.network import network
@@ -52,7 +54,9 @@ class Load:
         return self.answers.copy()
 
 
-async def test_calls_are_refused_while_the_database_is_down_and_none_draws_twice(tmp_path: Path) -> None:
+@asynccontextmanager
+async def loaded(tmp_path: Path) -> AsyncGenerator[tuple[OwnPostgres, Load, httpx.AsyncClient]]:
+    """A server under load on a database of its own; afterwards the ledgers are held against each other."""
     with own_postgres() as postgres:
         if postgres is None:
             pytest.skip(NO_POSTGRES)
@@ -66,15 +70,41 @@ async def test_calls_are_refused_while_the_database_is_down_and_none_draws_twice
             async with stage.client() as http:
                 calling = asyncio.gather(*(load.call(http) for _ in range(CALLERS)))
                 await load.seen(200)
-                await asyncio.to_thread(postgres.stop_at_once)
-                down = await load.seen(503)
-                assert down[500] == 0
-                await asyncio.to_thread(postgres.start)
-                await load.seen(200)
-                healed = await load.seen(200)
-                assert healed[503] == healed[500] == 0, healed
+                yield postgres, load, http
                 load.ended = True
                 await calling
             await stage.servers.kill()
             assert await finish(stage, load.callers, load.errands) == []
             assert {errand.decided for errand in load.errands} <= {"ok", "fail"}
+
+
+async def test_calls_are_refused_while_the_database_is_down_and_none_draws_twice(tmp_path: Path) -> None:
+    async with loaded(tmp_path) as (postgres, load, _):
+        await asyncio.to_thread(postgres.stop_at_once)
+        down = await load.seen(503)
+        assert down[500] == 0
+        await asyncio.to_thread(postgres.start)
+        await load.seen(200)
+        healed = await load.seen(200)
+        assert healed[503] == healed[500] == 0, healed
+
+
+async def test_a_database_that_comes_back_as_a_standby_refuses_writes_until_it_is_promoted(tmp_path: Path) -> None:
+    async with loaded(tmp_path) as (postgres, load, http):
+        await asyncio.to_thread(postgres.stop_at_once)
+        await load.seen(503)
+        await asyncio.to_thread(postgres.start_as_standby)
+        await until_ready_says(http, ["database_read_only"])
+        standby = await load.seen(503)
+        assert standby[500] == 0, standby
+        await asyncio.to_thread(postgres.promote)
+        await until_ready_says(http, [])
+        await load.seen(200)
+        healed = await load.seen(200)
+        assert healed[503] == healed[500] == 0, healed
+
+
+async def until_ready_says(http: httpx.AsyncClient, reasons: list[str]) -> None:
+    async with asyncio.timeout(60):
+        while (await http.get("/health/ready")).json()["reasons"] != reasons:
+            await asyncio.sleep(0.05)

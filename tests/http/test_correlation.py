@@ -1,6 +1,6 @@
 """X-Request-Id and traceparent: taken from trusted proxies alone, and only as their grammar has them; our own id is another one."""
 
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.http.conftest import CATALOGUE
 from tests.world import World
 from transports.http.correlation import Correlation, correlation_of
 from transports.http.door import HttpDoor
-from transports.http.forwarded import Forwarded
+from transports.http.forwarded import Forwarded, address_in
 from transports.http.rules import HttpRules
 from transports.logs import RequestLine
 
@@ -30,6 +30,10 @@ async def test_names_of_a_request_are_taken_from_a_trusted_proxy_alone(world: Wo
     [line] = lines
     assert (line.client, line.client_request_id, line.trace) == told
     assert line.key == caller.key_id and answer.headers["request-id"] == line.request_id != "edge-7f3a"
+
+
+def test_the_scope_of_an_address_is_text_of_whoever_wrote_it_and_left_out() -> None:
+    assert address_in("fe80::1%<script>") == address_in("[fe80::1%ak_0]:443") == ip_address("fe80::1")
 
 
 @pytest.mark.parametrize(

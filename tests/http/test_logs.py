@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 import orjson
+import psycopg
 import pytest
 from inline_snapshot import snapshot
 
@@ -128,6 +129,19 @@ def test_a_fault_tells_its_type_and_place_and_no_secret(canary: str) -> None:
     assert "after" in record["errors"][0]["text"]
     assert record["errors"][1]["frames"][-1].startswith("test_logs.py:")
     assert (record["request_id"], record["operation"]) == ("req_1", "get_note")
+
+
+@pytest.mark.postgres
+def test_an_error_of_postgresql_tells_its_code_and_no_value_of_the_row(postgres: str) -> None:
+    written = Written()
+    with psycopg.connect(postgres) as connection:
+        connection.execute("create temporary table line (name text unique)")
+        connection.execute("insert into line values ('a name of somebody')")
+        with pytest.raises(psycopg.Error) as refused:
+            connection.execute("insert into line values ('a name of somebody')")
+    written.logs.fault("req_1", "an_operation", refused.value)
+    told = orjson.loads(written.text())["errors"][0]["text"]
+    assert told == 'duplicate key value violates unique constraint "line_name_key" (23505)'
 
 
 def test_an_id_with_a_long_run_of_digits_stays_whole_and_a_subscribers_identity_does_not() -> None:

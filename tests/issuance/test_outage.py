@@ -79,6 +79,23 @@ async def test_failures_of_the_only_one_who_calls_open_it_for_all(stage: Stage) 
     assert (system.breaker.open_for_all, system.breaker.opened, system.refused["open"]) == (True, {"all": 1, "organisation": 1}, 1)
 
 
+async def test_the_log_tells_when_it_stops_answering_and_when_it_answers_again(stage: Stage) -> None:
+    told = list[str]()
+    stage.world.pipeline.deps.ocs.system.report = told.append
+    stage.road.refused.add("*")
+    await reads(stage, stage.http, 5)
+    stage.road.refused.clear()
+    stage.world.clock.advance(12)
+    assert await reads(stage, stage.http, 3) == [200] * 3
+    whose = f"organisation {stage.me.organisation}"
+    assert told == [
+        f"the charging system does not answer the calls of {whose}: they are refused until it does",
+        "the charging system does not answer: calls to it are refused until it does",
+        "the charging system answers again, after 12 s in which calls were refused",
+        f"the charging system answers the calls of {whose} again",
+    ]
+
+
 async def test_two_organisations_whose_calls_fail_close_nothing_for_a_third(stage: Stage) -> None:
     world = stage.world
     callers = [await world.caller(Tier.ENTERPRISE, mode="managed", account=ACCOUNT) for _ in range(3)]

@@ -257,3 +257,42 @@ def test_what_is_not_used_is_free_for_another_at_the_next_report() -> None:
     second.begin(LIMIT)
     second.report()
     assert second.places.in_use == LIMIT
+
+
+def spent_in(cluster: Cluster, seconds: int, *processes: Process) -> int:
+    """How much they get, who all want as much as there is."""
+    spent = 0
+    for _ in range(2 * seconds):
+        for process in processes:
+            spent += process.spend(SIZE)
+            process.report()
+        cluster.clock.advance(0.5)
+    return spent
+
+
+def test_a_clock_that_was_ahead_and_is_set_right_stops_nobody() -> None:
+    cluster, first, second = cluster_of_two()
+    cluster.clock.ahead = 3600
+    assert spent_in(cluster, 60, first, second) <= 60 * RATE + SIZE + 2 * PORTION
+    cluster.clock.ahead = 0
+    assert 55 * RATE <= spent_in(cluster, 60, first, second) <= 60 * RATE + SIZE + 2 * PORTION
+    first.leave()
+    cluster.processes.remove(first)
+    cluster.clock.ahead = 3600
+    spent_in(cluster, 60, second)
+    assert second.lease.counting is Counting.ALONE
+    cluster.clock.ahead = 0
+    assert 55 * RATE <= spent_in(cluster, 60, second) <= 60 * RATE + SIZE + 2 * PORTION
+
+
+def test_a_dead_process_whose_clock_was_ahead_keeps_nobody_waiting() -> None:
+    cluster = Cluster()
+    first = cluster.start()
+    cluster.clock.ahead = 3600
+    first.spend(SIZE)
+    first.report()
+    assert first.lease.counting is Counting.ALONE
+    cluster.processes.remove(first)
+    cluster.clock.ahead = 0
+    second = cluster.start()
+    assert spent_in(cluster, 60, second) >= 55 * RATE

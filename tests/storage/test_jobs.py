@@ -10,11 +10,11 @@ from storage.store import Store
 pytestmark = pytest.mark.anyio
 
 NOW = 1_800_000_000_000
-LEASE = 30_000
+LEASE, LATEST = 30_000, 120_000
 
 
 async def take(store: Store, token: str, now_ms: int = NOW, name: str = "sweep") -> bool:
-    return await store.write(claim, name=name, token=token, now_ms=now_ms, lease_ms=LEASE)
+    return await store.write(claim, name=name, token=token, now_ms=now_ms, lease_ms=LEASE, latest_ms=now_ms + LATEST)
 
 
 async def finish(store: Store, token: str, next_ms: int) -> bool:
@@ -35,6 +35,14 @@ async def test_a_job_is_due_at_once_and_again_when_its_holder_says(store: Store)
     assert await store.read(due_at, name="sweep") == NOW + 5_000
     assert not await take(store, "two", NOW + 4_999)
     assert await take(store, "two", NOW + 5_000)
+
+
+async def test_a_job_that_a_clock_put_off_which_was_ahead_is_due(store: Store) -> None:
+    assert await take(store, "one", NOW + 86_400_000)
+    assert await finish(store, "one", NOW + 86_400_000 + 5_000)
+    assert await take(store, "two", NOW)
+    assert await finish(store, "two", NOW + LATEST)
+    assert not await take(store, "three", NOW)
 
 
 async def test_who_lost_the_lease_changes_nothing(store: Store) -> None:

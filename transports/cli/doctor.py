@@ -17,11 +17,12 @@ from registry.errors import Refusal
 from storage.capacity import BESIDE_POOL, BESIDE_POOL_OF_WORKER, capacity
 from storage.migrate import HEAD, SchemaMismatch, current_schema, refuse_unknown
 from storage.unreachable import NotUtf8
+from transports.cli.backlog_check import work
 from transports.cli.certificate_check import identity
 from transports.cli.encryption_check import keyring
 from transports.cli.failure import Failure
 from transports.cli.finding import Finding, Note
-from transports.cli.history_check import history
+from transports.cli.history_check import history, kept
 from transports.cli.mail_check import mail
 from transports.cli.model_check import model
 from transports.cli.outage_check import outages
@@ -71,6 +72,8 @@ def examine(settings: Settings) -> Iterator[Finding]:
     if not settings.embedded and found.fix is None:
         yield connections(settings)
         yield history(settings)
+        yield work(settings)
+    yield kept(settings)
     yield clock(settings)
     yield from keyring(settings)
     yield port(settings)

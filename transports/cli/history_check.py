@@ -1,5 +1,6 @@
 """Whether the history of a PostgreSQL database has room for what comes: `doctor` looks at its partitions."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from registry.errors import Refusal
@@ -22,3 +23,9 @@ def history(settings: Settings) -> Finding:
     if state.whole:
         return Note("history", f"no partitions yet: {', '.join(state.whole)}; a worker makes them once every process has this version")
     return Finding("history", f"partitions up to {datetime.fromtimestamp(min(state.until.values()), UTC):%Y-%m-%d}")
+
+
+def kept(settings: Settings) -> Finding:
+    """How long each kind of history is kept; what the settings do not name is kept for ever."""
+    days = ", ".join(f"{kind.replace('_', ' ')} {days} days" for kind, days in asdict(settings.history_days).items() if days)
+    return Finding("retention", f"{days}; the rest for ever" if days else "all for ever")

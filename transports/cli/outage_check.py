@@ -8,6 +8,7 @@ from transports.settings import Settings
 
 SECONDS = 2.0
 SAMPLE = re.compile(r'^reseller_upstream_(waiting|open|open_organisations)\{system="(\w+)"\} ([0-9.]+)$', re.MULTILINE)
+PORT = "set SERVICE_METRICS_PORT to that of a running server; each tells of its own calls"
 WAY = "calls are sent again by themselves as soon as it answers; if this machine reaches it, ask its provider"
 
 
@@ -17,12 +18,12 @@ def outages(settings: Settings) -> list[Finding]:
         return []
     text = metrics_text(settings)
     if text is None:
-        return [Note("outages", f"no metrics at {settings.metrics_host}:{settings.metrics_port}, so no server runs, or it has none")]
+        return [Note("outages", f"nothing serves metrics at {settings.metrics_host}:{settings.metrics_port}: {PORT}")]
     told: dict[str, dict[str, float]] = {}
     for name, system, value in SAMPLE.findall(text):
         told.setdefault(system, {})[name] = float(value)
     found = [finding for system, values in told.items() for finding in of_system(system.replace("_", " "), values)]
-    return found or [Finding("outages", "none: the running server sends its calls to every outside system")]
+    return found or [Finding("outages", "none: the process that was asked sends its calls to every outside system")]
 
 
 def of_system(system: str, values: dict[str, float]) -> list[Finding]:

@@ -33,6 +33,7 @@ def worker(data: Annotated[Path | None, typer.Option("--data", help="Directory w
 
 async def work(settings: Settings, scraped: socket.socket | None) -> None:
     """One worker; SIGTERM and SIGINT let it finish the deliveries under way."""
+    from transports.chores import keep_running
     from transports.cli.local import to_stderr
     from transports.cli.opening_log import OpeningLog, loaded_secrets
     from transports.http.serve import listen_to_libraries, settle_memory
@@ -58,8 +59,8 @@ async def work(settings: Settings, scraped: socket.socket | None) -> None:
 
     try:
         async with metrics_of(service, scraped), anyio.create_task_group() as tasks:
-            tasks.start_soon(service.keep_books)
-            tasks.start_soon(service.readiness.watch)
+            tasks.start_soon(keep_running, "the writing of buffered rows", service.keep_books, service.report)
+            tasks.start_soon(keep_running, "the look at the database", service.readiness.watch, service.report)
             await tasks.start(stop_on_signal, stop)
             logs.note("worker runs")
             await service.worker.run()

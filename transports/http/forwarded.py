@@ -52,7 +52,7 @@ def address_in(text: str) -> IPv4Address | IPv6Address | None:
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
-        address = ip_address(text)
+        address = ip_address(text.partition("%")[0])  # a scope is of the machine that wrote it
     except ValueError:
         return None
     return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
