@@ -20,14 +20,15 @@ from storage.partitions import (
     Bound,
     History,
     Named,
-    add_rules,
-    default_of,
+    add_default,
+    copy_rights,
     exists,
     first_of,
     is_partitioned,
     literal,
     month_start,
     say,
+    take_over,
     wait_briefly,
 )
 from storage.schema import EventTable
@@ -86,11 +87,14 @@ CHECKED = Query(
     ).columns(sa.column("name", sa.Text), sa.column("text", sa.Text)),
 )
 SEQUENCE = Query(Column, sa.text("select pg_get_serial_sequence(:table, :column) as sequence").columns(sa.column("sequence", sa.Text)))
-OWNER = Query(
+# A member that may use the owner's rights, and act as it. Servers before 16 know no members that may not.
+IS_OWNED = Query(
     Answer,
-    sa.text("select count(*) as yes from pg_class where oid = to_regclass(:name) and pg_has_role(current_user, relowner, 'USAGE')").columns(
-        sa.column("yes", sa.Integer)
-    ),
+    sa.text(
+        "select count(*) as yes from pg_class where oid = to_regclass(:name) and pg_has_role(current_user, relowner, 'USAGE')"
+        " and pg_has_role(current_user, relowner,"
+        " case when current_setting('server_version_num')::int < 160000 then 'MEMBER' else 'SET' end)"
+    ).columns(sa.column("yes", sa.Integer)),
 )
 LIMIT = re.compile(r"< \(?'?([0-9a-z_.]+)")
 
@@ -107,8 +111,8 @@ def is_ours(connection: Connection, *, now: float) -> bool:
 
 
 def may_change(connection: Connection, *, history: History) -> bool:
-    """Whether the table is of the user of the database that this process is."""
-    found = connection.first(OWNER, name=history.name)
+    """Whether the table is of the user of the database that this process is, or of a role that it may act as."""
+    found = connection.first(IS_OWNED, name=history.name)
     return found is not None and found.yes == 1
 
 
@@ -161,14 +165,14 @@ def switch(connection: Connection, *, history: History, end: Bound) -> None:
     if is_partitioned(connection, history=history):
         return
     name, first = history.name, first_of(history)
-    wait_briefly(connection)
-    say(connection, f"lock table {name} in access exclusive mode")
+    take_over(connection, history)
     indexes = connection.all(INDEXES, name=name)
     counted = connection.first(SEQUENCE, table=name, column="id") if history is AUDIT else None
     say(connection, f"alter table {name} rename to {first}")
     for index, _ in indexes:
         say(connection, f"alter index {index} rename to {index}_first")
     say(connection, f"create table {name} (like {first} including defaults including storage) partition by range ({history.column})")
+    copy_rights(connection, source=first, target=name)
     for index, text in indexes:
         if text == "unique" and not history.unique:  # its small table keeps the rule
             say(connection, f"alter table {first} drop constraint {index}_first")
@@ -178,5 +182,4 @@ def switch(connection: Connection, *, history: History, end: Bound) -> None:
         say(connection, f"alter sequence {counted.sequence} owned by {name}.id")
     say(connection, f"alter table {name} attach partition {first} for values from (minvalue) to ({literal(end)})")
     say(connection, f"alter table {first} drop constraint {check_name(history)}")
-    say(connection, f"create table {default_of(history)} partition of {name} default")
-    add_rules(connection, history, default_of(history))
+    add_default(connection, history)

@@ -1,8 +1,8 @@
 """Partitions of history on PostgreSQL: a table whose rows are of some time is divided by months of that time.
 
 The first partition takes whatever is older, the months follow without a gap, and the default partition takes what nobody has made room for
-yet. A month is made two months ahead; rows that came into the default partition before move into it in the same transaction. SQLite has no
-partitions: its tables are whole, and the statements are the same.
+yet. A month is made two months ahead. Where rows came before it was made, the default partition becomes that of their months, and no row
+moves. SQLite has no partitions: its tables are whole, and the statements are the same.
 
 Bounds of partitions are values of the column that holds the time: ids that begin with it, or Unix seconds.
 """
@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 
+from registry.errors import StoreUnavailable
 from registry.ids import first_id, moment_of_id
 from storage.calls.audit_reads import first_read, moment_of
 from storage.connection import Connection
@@ -24,8 +25,8 @@ Bound: TypeAlias = str | int | float
 LOCK_MS = 500
 """How long a change of partitions waits for a table: who comes after it waits as long."""
 MONTHS_AHEAD = 2
-MOST_MOVED = 50_000
-"""Rows that leave the default partition in one transaction; of more, a month gets several partitions."""
+MOST_MOVED = 10_000
+"""Rows of a time to come that are moved in one transaction, while everybody waits."""
 
 
 class History(NamedTuple):
@@ -69,6 +70,13 @@ class Answer(NamedTuple):
     """Yes is 1."""
 
     yes: int
+
+
+class TableOwner(NamedTuple):
+    """The role that a table belongs to, and whether it (1) is the user of this session."""
+
+    role: str
+    is_self: int
 
 
 class Total(NamedTuple):
@@ -132,6 +140,13 @@ PARTITIONS = Query(
         " join pg_class c on c.oid = i.inhrelid where i.inhparent = to_regclass(:name)"
     ).columns(sa.column("name", sa.Text), sa.column("text", sa.Text)),
 )
+TABLE_OWNER = Query(
+    TableOwner,
+    sa.text(
+        "select quote_ident(rolname) as role, (rolname = current_user)::int as is_self from pg_roles"
+        " where oid = (select relowner from pg_class where oid = to_regclass(:name))"
+    ).columns(sa.column("role", sa.Text), sa.column("is_self", sa.Integer)),
+)
 RANGE = re.compile(r"FROM \('?([^')]+)'?\) TO \('?([^')]+)'?\)")
 
 
@@ -166,6 +181,15 @@ def wait_briefly(connection: Connection) -> None:
     say(connection, f"set local lock_timeout = '{LOCK_MS}ms'")
 
 
+def take_over(connection: Connection, history: History) -> None:
+    """For this transaction nobody else uses the table, and what is made belongs to its owner."""
+    wait_briefly(connection)
+    for role, is_self in connection.all(TABLE_OWNER, name=history.name):
+        if not is_self:
+            say(connection, f"set local role {role}")
+    say(connection, f"lock table {history.name} in access exclusive mode")
+
+
 def default_of(history: History) -> str:
     """The name of the default partition."""
     return f"{history.name}_default"
@@ -177,50 +201,85 @@ def first_of(history: History) -> str:
 
 
 def add_rules(connection: Connection, history: History, name: str) -> None:
-    """Give a new partition its own rules."""
+    """Give a new partition its own rules, and the rights of the whole: workers look into single partitions."""
+    copy_rights(connection, source=history.name, target=name)
     say(connection, f"alter table {name} add primary key ({history.primary_key})")
     if history.unique:
         say(connection, f"alter table {name} add unique ({history.unique})")
 
 
+def copy_rights(connection: Connection, *, source: str, target: str) -> None:
+    """Whoever may do something with a table may do it with the other one, and nobody else, whatever rights new tables are given."""
+    say(
+        connection,
+        f"""do $$ declare granted record; begin
+        for granted in select distinct case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end as role
+            from pg_class, aclexplode(relacl) where oid = '{target}'::regclass
+        loop execute format('revoke all on {target} from %s', granted.role); end loop;
+        for granted in select privilege_type || columns as privilege, case when is_grantable then ' with grant option' else '' end as more,
+            case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end as role
+            from (select '' as columns, relacl as rights from pg_class where oid = '{source}'::regclass union all
+            select format(' (%I)', attname), attacl from pg_attribute where attrelid = '{source}'::regclass) held, aclexplode(rights)
+        loop execute format('grant %s on {target} to %s', granted.privilege, granted.role || granted.more); end loop; end $$""",
+    )
+
+
 def add_partition(connection: Connection, *, history: History, now: float) -> bool:
-    """Make the next partition, unless there are two whole months ahead; whether it was made. `now`: Unix seconds."""
+    """Make the next partition, unless there are two whole months ahead; whether it was made. `now`: Unix seconds.
+
+    The whole is locked first: who waited for a part of it would go on with the partitions that it had planned for.
+    """
     lower = partitions_of(connection, history=history)[-1].upper
-    begin = history.moment(lower)
-    if begin >= month_start(now, 1 + MONTHS_AHEAD):
+    begin, limit = history.moment(lower), month_start(now, 1 + MONTHS_AHEAD)
+    if begin >= limit:
         return False
-    wait_briefly(connection)
-    say(connection, f"lock table {default_of(history)} in access exclusive mode")
-    upper = crowded(connection, history, lower, history.first(month_start(begin, 1)))
-    name = new_name(connection, history, begin)
-    say(connection, f"create table {name} (like {history.name} including all)")
-    add_rules(connection, history, name)
-    some = f"{history.column} >= {literal(lower)} and {history.column} < {literal(upper)}"
-    say(connection, f"with moved as (delete from {default_of(history)} where {some} returning *) insert into {name} select * from moved")
+    take_over(connection, history)
+    upper, name = history.first(month_start(begin, 1)), f"{history.name}_{datetime.fromtimestamp(begin, UTC):%Y_%m}"
+    if exists(connection, f"select 1 from {default_of(history)} where {history.column} < {literal(upper)}"):
+        upper = free_default(connection, history, name, history.first(limit))
+    else:
+        say(connection, f"create table {name} (like {history.name} including all)")
+        add_rules(connection, history, name)
     say(connection, f"alter table {history.name} attach partition {name} for values from ({literal(lower)}) to ({literal(upper)})")
     return True
+
+
+def free_default(connection: Connection, history: History, name: str, limit: Bound) -> Bound:
+    """Make a partition with this name of the default one and its rows, and an empty default one; where it ends, which is `limit` at most.
+
+    Choice: the rows of all its months stay in one partition. A read that waited sees what was there when it began: it would find rows
+    neither where they were nor where they had been moved to. Rows from after `limit`, of a wrong clock, are moved: StoreUnavailable if
+    they are very many.
+    """
+    default, late = default_of(history), f"{history.column} >= {literal(limit)}"
+    newest = newest_of(connection, history, default)
+    is_late = not is_less(newest, limit)
+    if is_late and exists(connection, f"select 1 from {default} where {late} offset {MOST_MOVED}"):
+        raise StoreUnavailable(f"{default} has more than {MOST_MOVED} rows from {limit} on, of a clock that was wrong")
+    say(connection, f"alter table {history.name} detach partition {default}")
+    say(connection, f"alter table {default} rename to {name}")
+    add_default(connection, history)
+    if is_late:
+        say(connection, f"with moved as (delete from {name} where {late} returning *) insert into {default} select * from moved")
+        newest = newest_of(connection, history, name)
+    return history.first(month_start(history.moment(newest), 1))
+
+
+def newest_of(connection: Connection, history: History, name: str) -> Bound:
+    """The largest value of a table that has rows."""
+    text = f"select {history.column} as value from {name} order by {history.column} desc limit 1"
+    return connection.all(Query(Held, query(text).columns(sa.column("value"))))[0].value
+
+
+def add_default(connection: Connection, history: History) -> None:
+    """Make an empty default partition."""
+    say(connection, f"create table {default_of(history)} partition of {history.name} default")
+    add_rules(connection, history, default_of(history))
 
 
 def gather_statistics(connection: Connection, *, history: History) -> None:
     """Have PostgreSQL look at a divided table as a whole, which it does not by itself; nobody waits for it."""
     say(connection, f"analyze {history.name}")
-
-
-def crowded(connection: Connection, history: History, lower: Bound, upper: Bound) -> Bound:
-    """Where a new partition ends: before, if so many rows of the default partition belong to it that they would keep others waiting."""
-    text = (
-        f"select {history.column} as value from {default_of(history)} where {history.column} >= {literal(lower)}"
-        f" and {history.column} < {literal(upper)} order by {history.column} offset {MOST_MOVED} limit 1"
-    )
-    found = connection.first(Query(Held, query(text).columns(sa.column("value"))))
-    return upper if found is None or found.value == lower else found.value
-
-
-def new_name(connection: Connection, history: History, begin: float) -> str:
-    """The name of a partition: that of its month, with a number where the month has several."""
-    taken = {name for name, _ in connection.all(PARTITIONS, name=history.name)}
-    name = f"{history.name}_{datetime.fromtimestamp(begin, UTC):%Y_%m}"
-    return next(each for each in (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3))) if each not in taken)
 
 
 def rows_in_default(connection: Connection, *, history: History, most: int) -> int:
@@ -263,8 +322,7 @@ def drop_old(connection: Connection, *, history: History, before: float, unless:
     upper = literal(old[-1].upper)
     if unless and exists(connection, unless.format(upper=upper)):
         return False
-    wait_briefly(connection)
-    say(connection, f"lock table {history.name} in access exclusive mode")
+    take_over(connection, history)
     if unless and exists(connection, unless.format(upper=upper)):  # it came while the table was still everybody's
         return False
     for each in old:

@@ -31,7 +31,11 @@ LAST = sa.bindparam("last", type_=sa.Text)
 OLD_DELIVERIES = Query(
     Id,
     sa.select(DELIVERY.c.id)
-    .where(DELIVERY.c.id < LAST, DELIVERY.c.state + PENDING_STATE != PENDING_STATE)
+    .where(
+        DELIVERY.c.id < LAST,
+        DELIVERY.c.state + PENDING_STATE != PENDING_STATE,
+        DELIVERY.c.due_ms + PENDING_STATE < sa.bindparam("last_ms", type_=sa.BigInteger),
+    )
     .order_by(DELIVERY.c.id)
     .limit(sa.bindparam("most")),
 )
@@ -88,8 +92,9 @@ def remove_deliveries(connection: Connection, rows: list[Id]) -> int:
 
 
 def sweep_deliveries(connection: Connection, *, before: float, most: int) -> int:
-    """Remove the oldest deliveries that have ended, with their attempts. `before`: Unix seconds."""
-    return remove_deliveries(connection, connection.all(OLD_DELIVERIES, last=first_id("dlv_", before), most=most))
+    """Remove deliveries of the oldest events, whose last attempt is as old, with their attempts. `before`: Unix seconds."""
+    last = {"last": first_id("dlv_", before), "last_ms": int(before * 1000)}
+    return remove_deliveries(connection, connection.all(OLD_DELIVERIES, **last, most=most))
 
 
 def sweep_events(connection: Connection, *, before: float, most: int, now: float) -> int:

@@ -21,7 +21,7 @@ from storage.connection import Connection
 from storage.partitions import DELIVERY as DELIVERIES
 from storage.partitions import Partition, default_of, partitions_of
 from storage.schema import DeliveryTable
-from storage.statement import Dialect, Query, table
+from storage.statement import Command, Dialect, Query, table
 
 DELIVERY = table(DeliveryTable)
 IN_FLIGHT = 2
@@ -213,6 +213,9 @@ WHOLE = Queue(held(floor=False), oldest(WAITING, floor=False), oldest(LEFT, floo
 DIVIDED = Queue(held(floor=True), oldest(WAITING, floor=True), oldest(LEFT, floor=True), Query(Head, partial(heads, floor=True)))
 
 
+USE_WHOLE = Command(sa.text("lock table only delivery in access share mode"))
+
+
 @lru_cache(maxsize=8)
 def busy_partitions(partitions: tuple[Partition, ...]) -> Query[Bounds]:
     """A look at each partition. In the order of an index, so that none is read through that has nothing."""
@@ -267,6 +270,7 @@ def find_span(connection: Connection, *, now_ms: int) -> Span:
     """
     if connection.dialect_name != "postgresql":
         return EVERYWHERE
+    connection.run(USE_WHOLE)  # so that none of its partitions goes between the two statements
     partitions = partitions_of(connection, history=DELIVERIES)
     busy = connection.all(busy_partitions(tuple(partitions))) if partitions else []
     lowest = min((each.lower for each in busy), default="")

@@ -49,7 +49,7 @@ WHOLE = {
     "secrets.sealed_rows QUERIES": "secrets are sealed anew, in steps",
 }
 """Statements that read a growing table from one end to the other, and when."""
-OF_POSTGRES = re.compile(r"pg_|convert_to")
+OF_POSTGRES = re.compile(r"pg_|convert_to|^lock table")
 SCAN = re.compile(r"SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?")
 DIALECT = sqlite_dialect()
 

@@ -17,7 +17,7 @@ from storage.calls.audit import AHEAD_SECONDS, LATEST, PAGES, READ_PAGES, append
 from storage.calls.audit_reads import NumberedLine, append_reads, first_read
 from storage.connection import Connection, Driver
 from storage.migrate import downgrade, upgrade
-from storage.partitions import AUDIT, AUDIT_READ, EVENT, HISTORIES, MOST_MOVED, Partition, is_partitioned, partitions_of, rows_in_default
+from storage.partitions import AUDIT, AUDIT_READ, EVENT, HISTORIES, Partition, is_partitioned, partitions_of, rows_in_default
 from storage.statement import Statement, postgresql_dialect
 from storage.store import Store, open_store
 from storage.webhooks.deliveries import NEWEST_ATTEMPTS, QUEUE, enqueue, list_deliveries
@@ -244,7 +244,7 @@ async def test_a_claim_finds_what_waits_in_an_old_month_and_in_none(divided: Hou
     assert house.count("delivery_attempt_2027_01") == 1
 
 
-async def test_rows_without_a_partition_are_kept_found_and_moved_when_there_is_one(divided: House) -> None:
+async def test_rows_without_a_partition_are_kept_and_found_and_get_one(divided: House) -> None:
     house = divided
     house.clock.advance(5 * MONTH)
     assert await house.emit("late")
@@ -258,18 +258,6 @@ async def test_rows_without_a_partition_are_kept_found_and_moved_when_there_is_o
     assert [house.count(name) for name in ("event", "audit", "audit_read")] == [1, 1, 1]
     assert house.count("event_2027_06") == 1
     assert not await house.emit("late")
-
-
-async def test_very_many_rows_without_a_partition_are_moved_in_steps_to_several(divided: House) -> None:
-    house = divided
-    many = MOST_MOVED + 10
-    start = int(NOON + 3 * MONTH) * 1000 << 19
-    columns = "organisation, operation, principal, key, outcome, surface, microseconds, status, request"
-    house.ask(f"insert into audit_read (id, {columns}) select {start} + n, 1, 1, 1, 1, 1, 1, 1, 1, 'x' from generate_series(1, {many}) n")
-    house.clock.advance(3 * MONTH)
-    await house.partitions.run()
-    assert house.names("audit_read") == ["first", "2027_01", "2027_02", "2027_03", "2027_04", "2027_04_2", "2027_05", "2027_06"]
-    assert (house.count("audit_read_2027_04"), house.count("audit_read_2027_04_2")) == (MOST_MOVED, 10)
 
 
 async def test_a_month_goes_as_a_whole_when_all_of_it_is_old_and_its_guards_stay(divided: House) -> None:
