@@ -90,6 +90,18 @@ async def test_old_events_go_with_what_was_delivered_and_never_happen_again(whol
         assert await office.store.read(count) == (1, 1, 1)
 
 
+async def test_nothing_goes_that_is_kept_for_as_long_as_a_setting_allows(whole: PostOffice) -> None:
+    office, longest = whole, 36_500  # that settings take
+    async with receiver(answers(["200 OK"])) as listening:
+        await office.endpoint(listening.url())
+        await office.emit("first")
+        await office.worker(chores=()).step()
+    days = HistoryDays(longest, longest, longest, longest, longest, longest, longest)
+    for _ in range(2):
+        await retention(office.store, office.clock, print, days).run()
+    assert await office.store.read(count) == (1, 1, 1)
+
+
 async def test_a_delivery_of_an_old_event_that_was_sent_again_stays_from_then_on(whole: PostOffice) -> None:
     office = whole
     async with receiver(answers(["200 OK", "410 Gone"])) as listening:
@@ -104,3 +116,20 @@ async def test_a_delivery_of_an_old_event_that_was_sent_again_stays_from_then_on
             office.clock.advance(days * DAY)
             await retention(office.store, office.clock, print, HistoryDays(deliveries=7)).run()
             assert await office.store.read(count) == left
+
+
+async def test_the_end_of_a_long_queue_changes_so_many_at_once_and_the_rest_in_steps(office: PostOffice) -> None:
+    endpoint, _ = await office.endpoint("http://127.0.0.1:9/")
+    many = ENDED_AT_ONCE + 600
+    await office.store.write(queue, endpoint=endpoint, organisation=office.caller.organisation, many=many)
+    await office.store.write(note_failure, endpoint=endpoint, first=0, last=0, gone=True)
+    assert await office.store.read(in_state, state=FAILED) == ENDED_AT_ONCE
+    await retention(office.store, office.clock, print).run()
+    assert await office.store.read(in_state, state=FAILED) == many
+
+
+async def test_the_rest_of_a_deleted_endpoint_s_long_queue_goes_when_its_time_comes(office: PostOffice) -> None:
+    endpoint, _ = await office.endpoint("http://127.0.0.1:9/")
+    await office.store.write(queue, endpoint=endpoint, organisation=office.caller.organisation, many=ENDED_AT_ONCE + 1)
+    assert await office.store.write(delete_endpoint, endpoint=endpoint, organisation=office.caller.organisation)
+    assert await office.store.read(in_state, state=PENDING) == 1
