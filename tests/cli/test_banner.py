@@ -8,7 +8,7 @@ import pytest
 from registry.ports import Site
 from tests.cli.reseller import refused, said
 from transports.cli.banner import Started, opened_by
-from transports.cli.serve import payments_of
+from transports.cli.serve import payments_of, way_to_new_key
 from transports.settings import load_settings
 
 SITE = Site(
@@ -56,6 +56,12 @@ def test_it_says_which_payment_processor_it_is_and_how_to_take_another() -> None
     assert "─ Payments  simulated in this process" in started.as_tree()
     for key, mode in (("sk_live_12345678", "real, live mode"), ("rk_test_12345678", "real, test mode")):
         assert payments_of(load_settings({}, payments_key=key, payments_webhook_secret="whsec_12345678")) == mode
+
+
+def test_the_command_for_a_new_key_names_the_directory_of_a_sqlite_file_alone() -> None:
+    assert way_to_new_key(load_settings({}, data="my data")).endswith("reseller keys create NAME --data 'my data'")
+    on_postgresql = load_settings({}, data="data", database_url="postgresql://reseller@127.0.0.1/reseller")
+    assert way_to_new_key(on_postgresql).endswith("reseller keys create NAME")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7"])

@@ -15,6 +15,7 @@ import typer
 from tests.databases import NO_POSTGRES, migrated_postgres, postgres_url
 from tests.docs.blocks import ROOT, blocks
 from tests.docs.reader import done, find, shell
+from tests.fuzz.main import COMMANDS
 from tests.replicas.cluster import KEYS, free_port
 from tests.replicas.test_replicas import until
 from tests.running import Running
@@ -115,15 +116,19 @@ def test_the_sizes_of_partitions_are_shown(place: Path, database: str) -> None:
 
 
 @pytest.mark.postgres
-def test_a_server_and_a_worker_run_beside_each_other_and_show_their_metrics(place: Path, database: str) -> None:
-    ports = {"9101": free_port(), "9102": free_port()}
+def test_two_servers_and_a_worker_run_beside_each_other_and_show_their_metrics(place: Path, database: str) -> None:
+    ports = {name: free_port() for name in ("9101", "9102", "9103")}
+    second = free_port()
     start, look = (find(block, PAGE) for block in (REPLICAS, SCRAPE))
     for written, port in ports.items():
         start, look = start.replace(written, str(port)), look.replace(written, str(port))
+    assert "--port 8001" in start and "server 127.0.0.1:8001" in (ROOT / "ops" / "nginx.conf").read_text()
+    start = start.replace("8001", str(second))
     with shell(place, f"{start}wait", SERVICE_DATABASE_URL=database, SERVICE_SECRET_KEYS=KEYS) as both:
         try:
             until(lambda: all(map(shown, ports.values())))
             said = done(place, look)
+            until(lambda: httpx.get(f"http://127.0.0.1:{second}/health").status_code == 200)
         finally:
             os.killpg(both.pid, signal.SIGTERM)
             both.communicate(timeout=60)
@@ -159,3 +164,10 @@ def test_the_commands_that_are_named_are_there() -> None:
     app: Any = typer.main.get_command(make_app(["all"]))
     assert len(named) > 20
     assert [each for each in named if each[1] not in app.commands[each[0]].commands] == []
+
+
+def test_what_is_tried_on_ones_own_machine_are_words_of_run() -> None:
+    named = re.findall(r"^\| `python3 \./run (\w+)(?: (\w+))?[^`]*`", TEXT, re.MULTILINE)
+    words = set(re.findall(r'^    "(\w+)": "tests\.', (ROOT / "run").read_text(), re.MULTILINE))
+    assert len(named) == 5
+    assert {(word, part) for word, part in named if word not in words or (part and part not in COMMANDS)} == set()

@@ -22,9 +22,9 @@ from tests.docs.reader import as_reader, done, find, shell
 from tests.running import Running, running
 
 PAGE = "webhooks.md"
-RECEIVER = "127.0.0.1:8080"
+RECEIVER, ENDPOINT = "127.0.0.1:8080", "https://hooks.example.com/esim"
 BRIDGE = "the-bridge-of-this-page"
-STARTS = ("reseller events tail\n", "reseller events tail --last", "secret=", "reseller trigger", "event=", "endpoint=")
+STARTS = ("reseller events tail\n", "reseller events tail --last", "secret=", "reseller trigger", "event=", "endpoint=", "curl -s ")
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_the_example_receiver_takes_what_is_listened_for(place: Path, reader: di
 def test_a_delivery_is_looked_up_and_sent_again(place: Path, service: Running, reader: dict[str, str]) -> None:
     bearer = {"Authorization": f"Bearer {service.api_key}"}
     with listening() as hook, httpx.Client(base_url=f"{service.base_url}/v1/connectivity", headers=bearer) as http:
-        endpoint = http.post("/webhook_endpoints", json={"url": hook.url}).json()
+        endpoint = json.loads(done(place, find(STARTS[6], PAGE).replace(ENDPOINT, hook.url), **reader))
         done(place, "reseller trigger esim.issued", **reader)
         _, event = hook.take(endpoint["secret"])
         while http.get(f"/events/{event}/deliveries").json()["data"][0]["state"] != "delivered":

@@ -19,6 +19,14 @@ from tests.fuzz.machines import MACHINES, play
 from tests.fuzz.stand import Stand
 
 PARTS = ("calls", "sequences", "machines")
+COMMANDS = {"loop": loop.main, "limits": limits.main, "outage": outage.main, "accounts": accounts.main}
+"""What measures real servers; each has words of its own."""
+MEASURES = """commands that measure real servers, each with --help:
+  run fuzz loop      how long others wait while somebody sends the worst that they may
+  run fuzz limits    what several servers on one database let through together
+  run fuzz outage    what others meet while the charging system hangs
+  run fuzz accounts  lists and draws of an account with 30,000 lines
+"""
 SHOWN = 5
 SHARE = 8
 """Whoever may do less is asked a share of the examples: the same inputs, and mostly refused."""
@@ -116,7 +124,9 @@ def machines(given: argparse.Namespace, total: Total) -> None:
 
 def reader() -> argparse.ArgumentParser:
     """The command's words."""
-    parser = argparse.ArgumentParser(prog="run fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="run fuzz", description=__doc__, epilog=MEASURES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}: all of them if none is named")
     parser.add_argument("--only", action="append", default=[], help="an operation, or how its id begins; or a machine; may be repeated")
     parser.add_argument("--as", dest="kinds", action="append", choices=KINDS, default=[], help="the kind of caller; all by default")
@@ -130,14 +140,8 @@ def reader() -> argparse.ArgumentParser:
 
 def main(arguments: list[str]) -> int:
     """The command."""
-    if arguments[:1] == ["loop"]:
-        return loop.main(arguments[1:])
-    if arguments[:1] == ["limits"]:
-        return limits.main(arguments[1:])
-    if arguments[:1] == ["outage"]:
-        return outage.main(arguments[1:])
-    if arguments[:1] == ["accounts"]:
-        return accounts.main(arguments[1:])
+    if arguments and arguments[0] in COMMANDS:
+        return COMMANDS[arguments[0]](arguments[1:])
     given = reader().parse_args(arguments)
     unknown = set(given.parts) - set(PARTS)
     if unknown:

@@ -6,7 +6,7 @@ import pytest
 
 from operations.catalogue import CATALOGUE
 from tests.fuzz.engine import Plan, Verdict, fuzz
-from tests.fuzz.main import PARTS, main
+from tests.fuzz.main import COMMANDS, PARTS, main
 from tests.fuzz.stand import Scope, Stand
 from transports.http.asgi import Receive, Send
 
@@ -54,3 +54,10 @@ def test_an_admin_who_may_not_is_found(tmp_path: Path) -> None:
 def test_a_part_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(SystemExit, match=", ".join(PARTS)):
         main(["call"])
+
+
+def test_the_help_names_the_commands_that_measure_real_servers(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert [name for name in COMMANDS if f"  run fuzz {name} " not in shown] == []

@@ -198,6 +198,11 @@ async def test_only_our_hosts_are_served(world: World, host: bytes | None, statu
     assert (await ask(world.door, host=host)).status == 200, "a load balancer probes by address"
 
 
+async def test_the_refusal_of_a_host_names_the_settings_that_list_hosts(world: World) -> None:
+    answer = await ask(world.door, target=b"/v1/notes", host=b"evil.test")
+    assert b"SERVICE_BASE_URL or SERVICE_ALLOWED_HOSTS" in answer.body
+
+
 def test_an_address_of_version_six_is_a_host_without_its_brackets() -> None:
     rules = HttpRules(hosts=frozenset({"::1"}))
     assert [rules.serves(host) for host in ("[::1]", "[::1]:80", "[::1]x", "[::2]", "[::1]:")] == [True, True, False, False, True]

@@ -42,6 +42,13 @@ def test_doctor_says_which_limits_authorities_and_proxies_are_unset(tmp_path: Pa
     assert "10.0.0.0/8\n" in said("doctor", cwd=tmp_path, SERVICE_PORT="0", SERVICE_TRUSTED_PROXIES="10.0.0.0/8")
 
 
+def test_doctor_notes_a_trusted_proxy_without_the_address_that_it_serves(tmp_path: Path) -> None:
+    proxied = {"SERVICE_PORT": "0", "SERVICE_TRUSTED_PROXIES": "10.0.0.0/8"}
+    assert "\nnote proxies    SERVICE_BASE_URL is empty: " in said("doctor", cwd=tmp_path, **proxied)
+    assert "SERVICE_BASE_URL is empty" not in said("doctor", cwd=tmp_path, **proxied, SERVICE_BASE_URL="https://esim.example")
+    assert "SERVICE_BASE_URL is empty" not in said("doctor", cwd=tmp_path, SERVICE_PORT="0")
+
+
 @pytest.mark.parametrize("where", ["loose", "packed", "detached", "worktree"])
 def test_the_build_of_a_checkout_is_its_commit(where: str, tmp_path: Path) -> None:
     git = tmp_path / ("checkout/.git" if where != "worktree" else "main/.git")

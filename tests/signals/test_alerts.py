@@ -97,6 +97,39 @@ tests:
       - eval_time: 15m
         alertname: OutsideSystemDown
         exp_alerts: [{exp_labels: {severity: page, system: model}, exp_annotations: OutsideSystemDown}]
+  - interval: 1m
+    name: servers alone, without a worker
+    input_series:
+      - {series: 'reseller_chore_last_success_timestamp_seconds{instance="a",chore="retention"}', values: '0x30'}
+      - {series: 'reseller_chore_last_success_timestamp_seconds{instance="a",chore="recovery"}', values: '0x30'}
+    alert_rule_test:
+      - {eval_time: 25m, alertname: ChoreFails, exp_alerts: []}
+      - eval_time: 25m
+        alertname: NoWorker
+        exp_alerts: [{exp_labels: {severity: page}, exp_annotations: NoWorker}]
+  - interval: 1m
+    name: a server beside two workers that share the chores
+    input_series:
+      - {series: 'reseller_chore_last_success_timestamp_seconds{instance="a",chore="retention"}', values: '0x30'}
+      - {series: 'reseller_chore_last_success_timestamp_seconds{instance="b",chore="retention"}', values: '0+60x30'}
+      - {series: 'reseller_chore_last_success_timestamp_seconds{instance="c",chore="retention"}', values: '0x30'}
+      - {series: 'reseller_chore_last_success_timestamp_seconds{instance="c",chore="recovery"}', values: '0+60x30'}
+    alert_rule_test:
+      - {eval_time: 25m, alertname: ChoreFails, exp_alerts: []}
+      - {eval_time: 25m, alertname: NoWorker, exp_alerts: []}
+  - interval: 1m
+    name: a worker that does one chore, has stopped to do one, and has never done one
+    input_series:
+      - {series: 'reseller_chore_last_success_timestamp_seconds{instance="a",chore="retention"}', values: '0+60x30'}
+      - {series: 'reseller_chore_last_success_timestamp_seconds{instance="a",chore="recovery"}', values: '60x30'}
+      - {series: 'reseller_chore_last_success_timestamp_seconds{instance="a",chore="reports"}', values: '0x30'}
+    alert_rule_test:
+      - {eval_time: 25m, alertname: NoWorker, exp_alerts: []}
+      - eval_time: 25m
+        alertname: ChoreFails
+        exp_alerts:
+          - {exp_labels: {severity: ticket, chore: recovery}, exp_annotations: ChoreFails}
+          - {exp_labels: {severity: ticket, chore: reports}, exp_annotations: ChoreFails}
 """
 
 

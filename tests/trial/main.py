@@ -1,6 +1,7 @@
 """`python3 ./run trial [--seconds S] [--only TRIAL] [--write]`: production in one piece, and what falls around it, with real processes.
 
-Prints a row for each trial as it ends, and the table of all; the exit code is 1 when an aim is missed, 2 when the machine lacks something.
+Standard error says which trial begins, and how many of its aims were missed; the table of all comes at the end. The exit code is 1 when an
+aim is missed, 2 when the machine lacks something.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from tests.trial.kills import kill
 from tests.trial.mixed_load import load
 from tests.trial.outages import outage
 from tests.trial.plan import Plan
-from tests.trial.proof import Proof, is_busy, missed, page, surroundings, table, write_page
+from tests.trial.proof import Proof, is_busy, missed, page, progress, surroundings, table, write_page
 from tests.trial.replacements import replace
 from tests.trial.shared_limits import limits
 
@@ -43,14 +44,25 @@ def reader() -> argparse.ArgumentParser:
     return parser
 
 
-def attempt(name: str, given: argparse.Namespace) -> list[Proof]:
+def attempt(name: str, trial: Trial, given: argparse.Namespace) -> list[Proof]:
     """One trial, in a folder of its own that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix=f"trial-{name}-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         try:
-            return asyncio.run(TRIALS[name](Plan(Path(folder), given.seconds, given.rate, given.seed)))
+            return asyncio.run(trial(Plan(Path(folder), given.seconds, given.rate, given.seed)))
         except FAULTS as error:
             return [Proof(name, "did not come to its end", f"{type(error).__name__}: {str(error)[:500]}".replace("\n", " "), "", False)]
+
+
+def attempts(trials: Mapping[str, Trial], given: argparse.Namespace) -> list[Proof]:
+    """One trial after the other; each is named before it begins, since it may be silent for minutes."""
+    proofs: list[Proof] = []
+    for name, trial in trials.items():
+        say(f"trial {name}: starting", sys.stderr)
+        found = attempt(name, trial, given)
+        say(f"trial {name}: {progress(found)}", sys.stderr)
+        proofs += found
+    return proofs
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -63,12 +75,8 @@ def main(arguments: Sequence[str]) -> int:
         say(f"no trial on this machine: {lacking}")
         return 2
     about, busy = surroundings(), is_busy()
-    proofs: list[Proof] = []
-    for name in given.only or TRIALS:
-        for proof in attempt(name, given):
-            say(proof.line())
-            proofs.append(proof)
-    say(f"\n{about}\n\n{table(proofs)}")
+    proofs = attempts({name: TRIALS[name] for name in given.only or TRIALS}, given)
+    say(f"{about}\n\n{table(proofs)}")
     if given.write:
         write_page(PROOFS, page(about, proofs, busy=busy))
     return int(bool(missed(proofs)))

@@ -39,6 +39,13 @@ def missed(proofs: Sequence[Proof]) -> list[Proof]:
     return [proof for proof in proofs if proof.met is False]
 
 
+def progress(proofs: Sequence[Proof]) -> str:
+    """A few words about a trial that has ended: the table has the rest."""
+    failed = [proof.done for proof in missed(proofs)]
+    what = f"{len(failed)} of {len(proofs)} rows missed: {'; '.join(failed)}" if failed else f"{len(proofs)} rows, none missed"
+    return f"ended, {what}"
+
+
 def surroundings() -> str:
     """Date, revision and machine of this run."""
     found = circumstances()

@@ -1,9 +1,13 @@
 """What the command says of a machine that lacks something, and the page that it writes. The trials themselves take minutes."""
 
+from collections.abc import Mapping
+
+import pytest
 from inline_snapshot import snapshot
 
 from tests.trial.installation import lacks
-from tests.trial.main import PROOFS, TRIALS
+from tests.trial.main import PROOFS, TRIALS, Trial, attempts, reader
+from tests.trial.plan import Plan
 from tests.trial.proof import HEAD, PAGE, Proof, missed, page, table
 
 MET = Proof("load", "calls", "0 failed", "none fails", True)
@@ -41,3 +45,37 @@ def test_the_page_of_the_last_run_says_where_it_was_made_and_has_a_row_for_each_
     assert len(rows) > len(TRIALS)
     assert "Other programs were at work" in page("a machine", [MET], busy=True)
     assert "little else to do" in page("a machine", [MET], busy=False)
+
+
+async def reached(plan: Plan) -> list[Proof]:
+    assert plan.place.is_dir()
+    return [MET, WITHOUT_AIM]
+
+
+async def not_reached(plan: Plan) -> list[Proof]:
+    assert plan.place.is_dir()
+    return [MET, MISSED]
+
+
+async def refused(plan: Plan) -> list[Proof]:
+    raise OSError(f"no such program, asked for {plan.seconds:g} s")
+
+
+def test_a_trial_is_named_before_it_begins_and_its_rows_are_left_to_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    trials: Mapping[str, Trial] = {"load": reached, "outage": not_reached, "kill": refused}
+    proofs = attempts(trials, reader().parse_args([]))
+    assert [proof.met for proof in proofs] == [True, None, True, False, False]
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == snapshot(
+        (
+            "",
+            """\
+trial load: starting
+trial load: ended, 2 rows, none missed
+trial outage: starting
+trial outage: ended, 1 of 2 rows missed: a | hangs
+trial kill: starting
+trial kill: ended, 1 of 1 rows missed: did not come to its end
+""",
+        )
+    )

@@ -128,6 +128,12 @@ def payments_of(settings: Settings) -> str:
     return settings.payments_url or f"real, {'live' if '_live_' in settings.payments_key.get_secret_value()[:8] else 'test'} mode"
 
 
+def way_to_new_key(settings: Settings) -> str:
+    """The command that makes a key; it needs the directory of a SQLite file alone."""
+    where = f" --data {shlex.quote(str(settings.data))}" if settings.embedded else ""
+    return f"{shlex.quote(str(Path(sys.executable).with_name('reseller')))} keys create NAME{where}"
+
+
 def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None:
     """Where everything is, for people or for programs."""
     settings, site = app.service.settings, app.service.site
@@ -143,7 +149,7 @@ def print_start(app: "Application", demo: Demo | None, *, as_json: bool) -> None
         payments=payments_of(settings),
         shop=f"{site.base_url}/shop/{demo.shop}" if demo and demo.shop else None,
         opened=opened_by(settings.host, demo is not None, site.base_url),
-        new_key=f"{shlex.quote(str(Path(sys.executable).with_name('reseller')))} keys create NAME --data {shlex.quote(str(settings.data))}",
+        new_key=way_to_new_key(settings),
     )
     sys.stdout.write((started.as_json() if as_json else started.as_tree()) + "\n")
     sys.stdout.flush()

@@ -9,6 +9,11 @@ from transports.settings import Settings
 
 PROXIES = "SERVICE_TRUSTED_PROXIES is unset: behind a proxy all who show no credential share one address, and its limits"
 
+NO_ADDRESS = (
+    "SERVICE_BASE_URL is empty: Host names that a proxy hands on are refused with 421, unless SERVICE_ALLOWED_HOSTS has them, "
+    "and links lead to the address that the server listens on"
+)
+
 
 def unset(settings: Settings) -> Iterator[Finding]:
     """Limits, authorities and proxies. Only in production is a proxy to be expected."""
@@ -18,6 +23,8 @@ def unset(settings: Settings) -> Iterator[Finding]:
     yield Finding("trust", trusted(settings))
     if settings.trusted_proxies:
         yield Finding("proxies", ", ".join(map(str, settings.trusted_proxies)))
+        if not settings.base_url:
+            yield Note("proxies", NO_ADDRESS)
     elif settings.env == "production":
         yield Note("proxies", PROXIES)
 

@@ -120,4 +120,5 @@ def check_host(host: bytes | None, rules: HttpRules) -> None:
     if host is None:
         raise BadRequest("host: missing; it is required", hint="Send the host name of the service")
     if not rules.serves(host.decode("latin-1").lower()):
-        raise Misdirected("This server does not serve the host that was asked for", hint="Its operator lists it in SERVICE_ALLOWED_HOSTS")
+        hint = "Its operator names it in SERVICE_BASE_URL or SERVICE_ALLOWED_HOSTS"
+        raise Misdirected("This server does not serve the host that was asked for", hint=hint)
