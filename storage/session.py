@@ -112,6 +112,8 @@ class Session:
             self._end_backend()
             raise CommitUnknown from broken.__cause__
         except READ_ONLY as error:
+            if read_only:
+                raise
             self.close()
             raise refusal(error) from error
         except BREAKS as error:
