@@ -240,5 +240,5 @@ def refusal(error: psycopg.Error) -> StoreUnavailable:
     if error.sqlstate == "57014":
         return StoreUnavailable("the database took too long for a statement")
     if isinstance(error, READ_ONLY):
-        return StoreUnavailable("the database takes no writes at present: it is a standby")
+        return StoreUnavailable(f"the database takes no writes at present ({error.sqlstate}): it is a standby, or a table has just changed")
     return StoreUnavailable("the database refused the transaction")

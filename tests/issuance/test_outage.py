@@ -79,6 +79,28 @@ async def test_failures_of_the_only_one_who_calls_open_it_for_all(stage: Stage) 
     assert (system.breaker.open_for_all, system.breaker.opened, system.refused["open"]) == (True, {"all": 1, "organisation": 1}, 1)
 
 
+@ASKS
+async def test_a_draw_before_which_nothing_could_be_read_says_that_none_was_made_and_when_to_repeat_it(stage: Stage, ask: Ask) -> None:
+    stage.road.refused.add("*")
+    said = await ask(stage)
+    assert (said.status_code, untold(said), said.headers["Retry-After"]) == snapshot(
+        (
+            502,
+            {
+                "error": "The charging system could not be reached (refused), so the call was not sent. Check its address; try again later."
+                " No eSIM was drawn",
+                "code": "ocs_error",
+                "hint": "Repeat the call with the same key",
+            },
+            "10",
+        )
+    )
+    assert await nothing_is_kept(stage)
+    stage.road.refused.clear()
+    assert (await ask(stage)).status_code == 201, "the same key"
+    assert stage.dispatches() == 1
+
+
 async def test_the_log_tells_when_it_stops_answering_and_when_it_answers_again(stage: Stage) -> None:
     told = list[str]()
     stage.world.pipeline.deps.ocs.system.report = told.append

@@ -16,7 +16,7 @@ from registry.ports import Line
 from storage.calls.audit import AHEAD_SECONDS, LATEST, PAGES, READ_PAGES, append_line
 from storage.calls.audit_reads import NumberedLine, append_reads, first_read
 from storage.connection import Connection, Driver
-from storage.migrate import downgrade, upgrade
+from storage.migrate import HEAD, downgrade, upgrade
 from storage.partitions import AUDIT, AUDIT_READ, EVENT, HISTORIES, Partition, is_partitioned, partitions_of, rows_in_default
 from storage.statement import Statement, postgresql_dialect
 from storage.store import Store, open_store
@@ -25,7 +25,8 @@ from storage.webhooks.events import LIST, LIST_OF_INTENT, READ, NewEvent, emit
 from storage.webhooks.outbox import Outcome, ack, claim
 from tests.databases import NO_POSTGRES, migrated_postgres, migrated_sqlite
 from tests.world import NOON, CountingIds, SettableClock
-from transports.cli import history_check
+from transports.cli import backlog_check, history_check
+from transports.cli.finding import Finding
 from transports.history_days import HistoryDays
 from transports.partitions import Partitions
 from transports.retention import retention
@@ -363,6 +364,27 @@ async def test_doctor_says_what_is_divided_and_what_has_no_partition(whole: Hous
     await house.emit("late")
     found = history_check.history(settings)
     assert found.state == "rows without a partition: 1 of event" and found.fix and found.fix.startswith("run a worker")
+
+
+async def test_doctor_says_what_is_late_and_how_many_processes_run(whole: House) -> None:
+    house, now = whole, time.time()
+    settings = load_settings({"SERVICE_DATABASE_URL": house.url})
+    assert backlog_check.work(settings) == Finding("work", "nothing is late; servers and workers that run: 0")
+    house.ask(f"insert into replica (id, expires_at, revision) values ('rpl_1', {now + 600}, '{HEAD}')")
+    house.add_endpoint("we_1")
+    assert await house.emit("once")
+    house.ask(f"update delivery set due_ms = {int((now - 60) * 1000)}")
+    assert backlog_check.work(settings) == Finding("work", "nothing is late; servers and workers that run: 1")
+    house.ask(f"update delivery set due_ms = {int((now - 3600) * 1000)}")
+    found = backlog_check.work(settings)
+    assert re.fullmatch(r"late: deliveries for 36\d\d s; servers and workers that run: 1", found.state)
+    assert found.fix is not None and found.fix.startswith("run a worker")
+
+
+def test_doctor_says_which_history_is_removed() -> None:
+    kept = history_check.kept(load_settings({"SERVICE_KEEP_EVENTS_DAYS": "30"}))
+    assert kept == Finding("retention", "audit 90 days, events 30 days; the rest for ever")
+    assert history_check.kept(load_settings({"SERVICE_KEEP_AUDIT_DAYS": "0"})).state == "all for ever"
 
 
 async def test_a_file_has_no_partitions(tmp_path: Path) -> None:

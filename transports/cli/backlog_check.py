@@ -16,7 +16,7 @@ def work(settings: Settings) -> Finding:
         found = backlog(settings.store_url, now=SystemClock().now())
     except Refusal as error:
         return Finding("work", f"PostgreSQL: {error}", "check SERVICE_DATABASE_URL, and that the server runs")
-    running = f"{found.processes} servers and workers run"
+    running = f"servers and workers that run: {found.processes}"
     late = [f"{kind} for {seconds:.0f} s" for kind, seconds in sorted(found.late.items()) if seconds > LATE_SECONDS]
     if late:
         return Finding("work", f"late: {', '.join(late)}; {running}", WAY)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from clients.ocs.failure import OcsNotFound
+from clients.ocs.outcome import LATER
 from clients.ocs.token_places import issuing
 from clients.ocs.wire.package import Period
 from operations.deps import Deps
@@ -35,8 +36,6 @@ from storage.issuing.issuance import (
 from storage.issuing.stock import was_returned
 
 DAY = 86_400
-LATER = 10
-"""Seconds after which a draw may be tried again when the charging system is in trouble."""
 # Choice: with these codes the charging system itself does not vouch for having done nothing (3 server fault, 5 and 7 its database).
 NO_PROOF = frozenset({3, 5, 7})
 NOT_IN_THIS_STATE, TRAFFIC_LIMIT = 14, 100
@@ -71,7 +70,7 @@ def before_draw() -> Generator[None]:
             if type(refusal) is not OcsError or refusal.hint is not None:  # what the caller has to change, or what says it all
                 raise
             raise OcsError(
-                f"{refusal.message} No eSIM was drawn",
+                f"{refusal.message.removesuffix('.')}. No eSIM was drawn",
                 ocs_code=refusal.ocs_code,
                 code=refusal.error_code,
                 hint="Repeat the call with the same key",
