@@ -1,6 +1,7 @@
 """`python -m tools.house [CHECKOUT ...]`: how large and how tangled the code of a checkout is; this one's unless others are named.
 
 Counted is all Python under version control outside tests, benchmarks, examples and tools. A layer is a top-level folder of it.
+What makes a figure smaller and the code no better is counted all the same: see the last rows of the table, and tests/tools.
 """
 
 import argparse
@@ -13,12 +14,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 ROOT = Path(__file__).resolve().parent.parent
 NOT_PRODUCT = {"tests", "test", "testing", "benchmarks", "examples", "tools", "docs", "docs_src", "scripts", "newsfragments"}
 VERSIONS = "migrations/versions/"
 """Alembic needs `upgrade` and `downgrade` in each of them."""
+LONGEST_LINE = 140
+PART = 60
+"""Lines that a part of a file has at least to be told as a noun of its own."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Graph = Mapping[str, Collection[str]]
@@ -64,10 +68,14 @@ class Module:
 
     @cached_property
     def definitions(self) -> set[Definition]:
-        """Its top-level names, those in `if` and `try` too; none of a migration, no dunders."""
+        """Its top-level names, those in `if` and `try` too; none of a migration, no dunders.
+
+        A class without any state is a folder of functions, so its methods count as functions.
+        """
         if VERSIONS in self.path:
             return set()
-        return {each for each in defined(self.tree.body) if not (each.name.startswith("__") and each.name.endswith("__"))}
+        found = [*defined(self.tree.body), *(each for node in self.tree.body if is_stateless(node) for each in methods_of(node))]
+        return {each for each in found if not (each.name.startswith("__") and each.name.endswith("__"))}
 
     @cached_property
     def imports(self) -> list[Import]:
@@ -83,7 +91,29 @@ class Module:
                     parts = package.split(".")
                     base = ".".join([*parts[: len(parts) - node.level + 1], *filter(None, [node.module])])
                 found += [Import(base, alias.name) for alias in node.names]
+            elif isinstance(node, ast.Call) and loads_module(node):
+                found += [
+                    Import(each.value, "") for each in node.args[:1] if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                ]
         return found
+
+    @cached_property
+    def parts(self) -> list[list[str]]:
+        """Its top-level classes and functions in groups that name each other, each with names of at least PART lines in all."""
+        nodes = {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)}
+        names = {each.name for each in defined(self.tree.body)}
+        graph = defaultdict[str, set[str]](set)
+        for name, node in [
+            *nodes.items(),
+            *((each.name, at) for at in self.tree.body if at not in nodes.values() for each in defined([at])),
+        ]:
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Name) and inner.id in names and inner.id != name:
+                    graph[name].add(inner.id)
+                    graph[inner.id].add(name)
+        groups = circles({name: graph[name] for name in names})
+        sizes = {name: (node.end_lineno or node.lineno) - node.lineno + 1 for name, node in nodes.items()}
+        return [group for group in groups if sum(sizes.get(name, 0) for name in group) >= PART]
 
 
 def defined(body: Iterable[ast.stmt]) -> Iterator[Definition]:
@@ -101,6 +131,32 @@ def defined(body: Iterable[ast.stmt]) -> Iterator[Definition]:
             yield from defined([*node.body, *node.orelse])
         elif isinstance(node, ast.Try):
             yield from defined([*node.body, *(each for handler in node.handlers for each in handler.body), *node.orelse])
+
+
+def is_stateless(node: ast.stmt) -> TypeGuard[ast.ClassDef]:
+    """Whether it is a class without fields, bases and decorators, none of whose methods uses `self`."""
+    if not isinstance(node, ast.ClassDef) or node.bases or node.keywords or node.decorator_list:
+        return False
+    body = [each for each in node.body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
+    return bool(body) and all(isinstance(each, FUNCTIONS) and not uses_self(each) for each in body)
+
+
+def uses_self(method: Function) -> bool:
+    """Whether a method that is not static or of its class names its first parameter."""
+    marks = {each.id for each in method.decorator_list if isinstance(each, ast.Name)}
+    names = [each.arg for each in method.args.args[:1]]
+    return not marks & {"staticmethod", "classmethod"} and any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(method))
+
+
+def methods_of(node: ast.ClassDef) -> Iterator[Definition]:
+    """The methods of a class as functions."""
+    yield from (Definition(each.name, "function") for each in node.body if isinstance(each, FUNCTIONS))
+
+
+def loads_module(node: ast.Call) -> bool:
+    """Whether it is a call of importlib.import_module or __import__."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+    return name in ("import_module", "__import__")
 
 
 def is_stored(node: ast.AST) -> bool:
@@ -198,7 +254,7 @@ class House:
             f"{module.path}:{function.name}"
             for module in self.modules.values()
             for function in module.functions
-            if any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(function))
+            if any(isinstance(node, ast.Import | ast.ImportFrom) or is_own_load(self, node) for node in ast.walk(function))
         ]
 
     @cached_property
@@ -211,6 +267,15 @@ class House:
                 if each.kind == "function" and len(users) == 1:
                     found.append((module, each.name, *users))
         return found
+
+
+def is_own_load(house: House, node: ast.AST) -> bool:
+    """Whether it is a call that imports a module of the checkout by its name."""
+    return (
+        isinstance(node, ast.Call)
+        and loads_module(node)
+        and any(isinstance(a, ast.Constant) and a.value in house.modules for a in node.args)
+    )
 
 
 def child(folder: str, name: str) -> str:
@@ -249,6 +314,28 @@ def circles(graph: Graph) -> list[list[str]]:
                     found.append(sorted(open_[place:]))
                     del open_[place:]
     return found
+
+
+def glued(house: House) -> list[str]:
+    """Public names that are another name of their layer with a number or the name of their module glued on."""
+    found: list[str] = []
+    for layer, modules in house.layers.items():
+        known = set(house.places(layer, False, ("class", "function", "constant")))
+        for module in modules:
+            stem = module.name.rpartition(".")[2]
+            for each in sorted(module.definitions):
+                bare = re.sub(r"_?\d+$", "", each.name)
+                bare = bare.removesuffix(f"_{stem}").removeprefix(f"{stem}_")
+                if bare != each.name and bare in known:
+                    found.append(f"{module.path}: {each.name}")
+    return found
+
+
+def other_files(root: Path) -> list[str]:
+    """The files of the product that are not Python: templates, styles, data."""
+    layers = {path.partition("/")[0] for path in tracked(root) if path.endswith(".py") and "/" in path} - NOT_PRODUCT
+    kinds = (".json", ".html", ".css", ".js", ".sql", ".toml", ".yaml", ".tsv", ".csv", ".txt", ".typ")
+    return [path for path in tracked(root) if path.partition("/")[0] in layers and path.endswith(kinds)]
 
 
 def percent(some: float, all_: float) -> float:
@@ -328,7 +415,19 @@ def figures(house: House) -> dict[str, str]:
         "functions that one other file alone imports, %": str(percent(len(house.used_by_one), functions)),
         "documented functions that name a parameter, %": str(naming),
         "documented functions that say what is raised, %": str(raising),
+        "names with a number or their module's name glued on": str(len(glued(house))),
+        "files of two parts that share nothing": str(sum(len(module.parts) > 1 for module in house.modules.values())),
+        f"lines of more than {LONGEST_LINE} characters": str(sum(wide(module) for module in house.modules.values())),
+        "lines of the product that are not Python": str(
+            sum((house.root / path).read_bytes().count(b"\n") for path in other_files(house.root))
+        ),
+        "lines that coverage leaves out": str(sum(module.text.count("pragma: no cover") for module in house.modules.values())),
     }
+
+
+def wide(module: Module) -> int:
+    """How many lines of a module are too long."""
+    return sum(len(line) > LONGEST_LINE for line in module.text.splitlines())
 
 
 def details(house: House) -> Iterator[str]:
@@ -338,6 +437,10 @@ def details(house: House) -> Iterator[str]:
             yield f"{layer}: {name} in {', '.join(where)}"
     for knot in house.knots:
         yield f"knot: {' '.join(knot)}"
+    yield from (f"glued: {each}" for each in glued(house))
+    for module in house.modules.values():
+        if len(module.parts) > 1:
+            yield f"parts: {module.path}: {' | '.join(' '.join(part[:3]) for part in module.parts)}"
     counted = Counter(entry.partition(":")[0] for entry in house.lazy)
     yield from (f"imports in functions: {path} {count}" for path, count in counted.most_common())
 
